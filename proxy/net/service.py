@@ -28,7 +28,7 @@ from proxy.net.listeners import Listeners, unavailable
 from proxy.net.opening import open_aside
 from proxy.net.site import Site, open_configured_store
 from proxy.net.supervisor import Supervisor
-from proxy.net.survey import busiest, compressing, outline, survey
+from proxy.net.survey import busiest, compressing, measured, outline, survey
 from proxy.net.tls import Certificates
 from proxy.net.watching import Watching
 from proxy.observe import codes
@@ -86,8 +86,12 @@ class Front:
         """A snapshot, now."""
         return survey(self.site)
 
+    def measured(self) -> Snapshot:
+        """The same, but of streams only how many there are: told one by one, a thousand take 0.1 s."""
+        return measured(self.site)
+
     def outline(self) -> Snapshot:
-        """The same, but of streams only how many there are: told one by one, a thousand take 0.15 s."""
+        """The same, and without volumes."""
         return outline(self.site)
 
     def busiest(self, count: int) -> list[StreamStatus]:

@@ -27,7 +27,15 @@ _WAITING = [(waiting, waiting.value) for waiting in Waiting]
 
 def survey(site: "Site") -> Snapshot:
     """A snapshot of the site. Loop thread."""
-    return replace(outline(site), streams=[_stream(peer, relay) for peer, relay in _live(site)])
+    return replace(measured(site), streams=[_stream(peer, relay) for peer, relay in _live(site)])
+
+
+def measured(site: "Site") -> Snapshot:
+    """A snapshot that says of streams how many each peer has. Loop thread."""
+    snapshot = outline(site)
+    volumes = [[volume_status(volume) for volume in peer.relays.volumes.all()] for peer in site.peers.values()]
+    peers = [replace(peer, volumes=own) for peer, own in zip(snapshot.peers, volumes, strict=True)]
+    return replace(snapshot, peers=peers)
 
 
 def busiest(site: "Site", count: int) -> list[StreamStatus]:
@@ -44,10 +52,10 @@ def compressing(site: "Site") -> Mapping[tuple[str, str], int]:
 
 
 def outline(site: "Site") -> Snapshot:
-    """A snapshot that says of streams how many each peer has. Loop thread.
+    """A snapshot that says of streams how many each peer has, and nothing of volumes. Loop thread.
 
     This is what can be had once a second: to tell of a stream takes 0.1 ms, so a thousand of them, though they rest,
-    would hold up all others for a tenth of each second.
+    would hold up all others for a tenth of each second; and a hub may know a thousand volumes.
     """
     peers = [_peer(peer, site.portals[name]) for name, peer in site.peers.items()]
     return Snapshot(
@@ -120,7 +128,7 @@ def _peer(peer: Peer, portals: Portals) -> PeerStatus:
         rate_bits_per_second=peer.shares.rate,
         held_seconds=peer.shares.held_seconds,
         shares=peer.shares.status(traffic),
-        volumes=[volume_status(volume) for volume in peer.relays.volumes.all()],
+        volumes=[],
         advice=advise(peer.relays.volumes.written.busiest, peer.relays.volumes.average_write, verdict),
     )
 

@@ -44,8 +44,11 @@ class Site(Protocol):
     def take(self) -> Snapshot:
         """A snapshot, now."""
 
+    def measured(self) -> Snapshot:
+        """The same, but of streams only how many there are."""
+
     def outline(self) -> Snapshot:
-        """The same, but of streams only how many there are; it costs little, however many they are."""
+        """The same, and without volumes; it costs little, however many of both there are."""
 
     def busiest(self, count: int) -> list[StreamStatus]:
         """Of the live streams those that move most."""
@@ -67,7 +70,7 @@ class Api:
         self._site = site
         self._fresh = Fresh(site.take)
         self._registry = CollectorRegistry()
-        self._registry.register(SiteCollector(site.outline, DECLARATIONS))
+        self._registry.register(SiteCollector(site.measured, DECLARATIONS))
         self._registry.register(SiteCollector(site.compressing, STREAM_DECLARATIONS))
         self._registry.register(SiteCollector(lambda: site.watch, WATCH_DECLARATIONS))
         self._document = files("proxy.web").joinpath("openapi.json").read_bytes()

@@ -10,8 +10,11 @@ from unittest.mock import MagicMock
 import pytest
 
 from dedupstore.store import StoreFigures
-from proxy.net.survey import busiest, compressing, outline, survey
+from proxy.net.survey import busiest, compressing, measured, outline, survey
 from proxy.observe.verdict import Limit, Verdict
+from proxy.observe.volumes import Rate, Volumes
+
+WRITTEN: Any = {"written": Rate(), "average_write": None}
 
 
 def a_site() -> Any:
@@ -73,6 +76,16 @@ def test_the_watch_counts_streams_and_looks_at_none() -> None:
     assert [peer.streams for peer in outline(site).peers] == [1000]
     assert told_of(site) == 0
     assert len(survey(site).streams) == told_of(site) == 1000
+
+
+def test_the_watch_looks_at_no_volume_but_prometheus_is_told_of_each() -> None:
+    """A hub may have 32 of each peer: 0.5 ms for each of these, once a second, for nobody."""
+    site, volumes = with_streams([]), Volumes()
+    site.peers["west"].relays.volumes = SimpleNamespace(all=MagicMock(return_value=volumes.all()), **WRITTEN)
+    assert [peer.volumes for peer in outline(site).peers] == [[]]
+    assert not site.peers["west"].relays.volumes.all.called
+    assert [[volume.target for volume in peer.volumes] for peer in measured(site).peers] == [["others"]]
+    assert survey(site).peers[0].volumes == measured(site).peers[0].volumes
 
 
 def test_the_busiest_are_told_of_and_no_others() -> None:

@@ -45,6 +45,9 @@ class FakeSite:
     def take(self) -> Snapshot:
         return self.snapshot
 
+    def measured(self) -> Snapshot:
+        return self.snapshot
+
     def outline(self) -> Snapshot:
         return self.snapshot
 
