@@ -261,7 +261,7 @@ class Scheduler:
                     other.overtaken = max([now, *(cap.bulk_paid for cap in self._caps(other))])
             return
         for other in _marked(self._waiting, self._bulk):
-            if other.cap is None or other.cap.free_at(False) <= now:
+            if other.overtaken is not None and (other.cap is None or other.cap.free_at(False) <= now):
                 other.overtaken = None
         account.overtaken = None
 
@@ -373,5 +373,6 @@ def _least(accounts: list[Account]) -> Account:
         return accounts[0]
     floor = max([account.turn - account.lead for account in accounts])
     for account in accounts:
-        account.turn = max(account.turn, floor)
+        if account.turn < floor:  # noqa: PLR1730 (each frame passes here, and a call of max is slow)
+            account.turn = floor
     return min(accounts, key=_turn)
