@@ -1,12 +1,10 @@
 """Text keys of login and text PDUs (RFC 7143, sections 6 and 13): followed, never changed.
 
-Only keys that are known are looked at and kept. What else a login says, CHAP's names and answers among it, leaves no
+Only keys that are needed are looked at and kept. What else a login says, CHAP's names and answers among it, leaves no
 trace here once its text is complete.
 """
 
 from collections.abc import Iterator
-from enum import Enum
-from functools import partial
 
 from proxy.iscsi.pdu import Sender
 
@@ -15,49 +13,21 @@ TEXT_MAX = 16 << 10
 VALUE_MAX = 255
 """Longest value that is kept: RFC 7143 allows no more for the keys that are looked at (6.1)."""
 
+_NO_VALUE = frozenset({"Reject", "Irrelevant", "NotUnderstood"})
+"""Answers to a key that leave it at its default (6.2)."""
+_NO_MARKERS = _NO_VALUE | {"No"}
+"""There are markers if both say so; they are of RFC 3720 only."""
 
-class Outcome(Enum):
-    """How the two sides' words for a key become one value (section 13 says it for each key)."""
-
-    DECLARED = "each side declares its own"
-    CHOSEN = "the answer is the choice"
-    LEAST = "the smaller number"
-    MOST = "the greater number"
-    BOTH = "yes if both say so"
-    EITHER = "yes if either says so"
-
-
-KEYS: dict[str, tuple[Outcome, str]] = {
-    "HeaderDigest": (Outcome.CHOSEN, "None"),
-    "DataDigest": (Outcome.CHOSEN, "None"),
-    "AuthMethod": (Outcome.CHOSEN, "None"),
-    "MaxRecvDataSegmentLength": (Outcome.DECLARED, "8192"),
-    "MaxConnections": (Outcome.LEAST, "1"),
-    "InitialR2T": (Outcome.EITHER, "Yes"),
-    "ImmediateData": (Outcome.BOTH, "Yes"),
-    "MaxBurstLength": (Outcome.LEAST, "262144"),
-    "FirstBurstLength": (Outcome.LEAST, "65536"),
-    "DefaultTime2Wait": (Outcome.MOST, "2"),
-    "DefaultTime2Retain": (Outcome.LEAST, "20"),
-    "MaxOutstandingR2T": (Outcome.LEAST, "1"),
-    "DataPDUInOrder": (Outcome.EITHER, "Yes"),
-    "DataSequenceInOrder": (Outcome.EITHER, "Yes"),
-    "ErrorRecoveryLevel": (Outcome.LEAST, "0"),
-    "InitiatorName": (Outcome.DECLARED, ""),
-    "InitiatorAlias": (Outcome.DECLARED, ""),
-    "TargetName": (Outcome.DECLARED, ""),
-    "TargetAlias": (Outcome.DECLARED, ""),
-    "TargetPortalGroupTag": (Outcome.DECLARED, ""),
-    "SessionType": (Outcome.DECLARED, "Normal"),
-    # Markers are of RFC 3720 only.
-    "IFMarker": (Outcome.BOTH, "No"),
-    "OFMarker": (Outcome.BOTH, "No"),
+KEYS: dict[str, tuple[str, frozenset[str]]] = {
+    "HeaderDigest": ("None", _NO_VALUE),
+    "DataDigest": ("None", _NO_VALUE),
+    "MaxRecvDataSegmentLength": ("8192", _NO_VALUE),
+    "InitiatorName": ("", _NO_VALUE),
+    "TargetName": ("", _NO_VALUE),
+    "IFMarker": ("No", _NO_MARKERS),
+    "OFMarker": ("No", _NO_MARKERS),
 }
-"""Key: how its value comes about, and what it is if nobody speaks of it."""
-
-_DECISIVE = {Outcome.BOTH: "No", Outcome.EITHER: "Yes"}
-"""What settles a key whatever the other side says, even nothing (6.2)."""
-_NO_VALUE = {"Reject", "Irrelevant", "NotUnderstood"}
+"""Those that are looked at: what a key is if nobody speaks of it, and the words by which either side leaves it so."""
 
 
 class Keys:
@@ -93,25 +63,15 @@ class Keys:
         return self._said.get(key, {}).get(sender)
 
     def value(self, key: str) -> str:
-        """What holds for both: the outcome of a negotiation, or the default. For keys that each declares see `said`."""
-        outcome, default = KEYS[key]
-        said = list(self._said.get(key, {}).values())
-        if _DECISIVE.get(outcome) in said:
-            return _DECISIVE[outcome]
-        if len(said) < len(Sender) or _NO_VALUE & set(said):
-            return default
-        number = partial(_number, default=0)
-        match outcome:
-            case Outcome.LEAST:
-                return min(said, key=number)
-            case Outcome.MOST:
-                return max(said, key=number)
-        return self._last[key]
+        """What holds for both: the answer, or the default. For keys that each declares see `said`."""
+        default, none = KEYS[key]
+        said = self._said.get(key, {}).values()
+        return default if len(said) < len(Sender) or not none.isdisjoint(said) else self._last[key]
 
     def declared(self, key: str, sender: Sender | None) -> int:
         """The number that a side has declared; the default if that is none, or if no side is given."""
         said = None if sender is None else self.said(key, sender)
-        default = int(KEYS[key][1])
+        default = int(KEYS[key][0])
         return default if said is None else _number(said, default)
 
 

@@ -23,16 +23,10 @@ def agreed(one: dict[str, str], other: dict[str, str]) -> Keys:
         ("HeaderDigest", "None,CRC32C", "None", "None"),
         ("HeaderDigest", "CRC32C", "Reject", "None"),
         ("HeaderDigest", "CRC32C", "NotUnderstood", "None"),
-        ("FirstBurstLength", "65536", "8192", "8192"),
-        ("MaxBurstLength", "0x40000", "131072", "131072"),
-        ("DefaultTime2Wait", "2", "5", "5"),
-        ("InitialR2T", "No", "Yes", "Yes"),
-        ("InitialR2T", "No", "No", "No"),
-        ("ImmediateData", "Yes", "No", "No"),
-        ("ErrorRecoveryLevel", "2", "0", "0"),
-        ("MaxOutstandingR2T", "4", "Irrelevant", "1"),
+        ("DataDigest", "CRC32C", "Irrelevant", "None"),
         ("OFMarker", "Yes", "Yes", "Yes"),
         ("OFMarker", "Yes", "NotUnderstood", "No"),
+        ("IFMarker", "No", "Yes", "No"),
     ],
 )
 def test_outcomes(key: str, one: str, other: str, outcome: str) -> None:
@@ -47,30 +41,25 @@ def test_the_target_may_ask_first() -> None:
     assert keys.value("DataDigest") == "CRC32C"
 
 
-@pytest.mark.parametrize("key", ["HeaderDigest", "OFMarker", "ImmediateData"])
+@pytest.mark.parametrize("key", ["HeaderDigest", "OFMarker"])
 def test_an_offer_is_no_agreement(key: str) -> None:
     keys = Keys()
     keys.text(INITIATOR, text(**{key: "CRC32C" if key == "HeaderDigest" else "Yes"}), continued=False)
-    assert keys.value(key) == KEYS[key][1]
-
-
-@pytest.mark.parametrize(("key", "word"), [("ImmediateData", "No"), ("InitialR2T", "Yes"), ("DataPDUInOrder", "Yes")])
-def test_some_words_need_no_answer(key: str, word: str) -> None:
-    keys = Keys()
-    keys.text(INITIATOR, text(**{key: word}), continued=False)
-    assert keys.value(key) == word
+    assert keys.value(key) == KEYS[key][0]
 
 
 def test_what_nobody_speaks_of_has_its_default() -> None:
     keys = Keys()
-    assert keys.value("MaxBurstLength") == "262144"
-    assert keys.value("FirstBurstLength") == "65536"
+    assert keys.value("DataDigest") == "None"
+    assert keys.declared("MaxRecvDataSegmentLength", INITIATOR) == 8192
     assert keys.said("TargetName", INITIATOR) is None
 
 
 def test_numbers_that_are_none() -> None:
     keys = agreed({"MaxRecvDataSegmentLength": "many"}, {})
     assert keys.declared("MaxRecvDataSegmentLength", INITIATOR) == 8192
+    keys = agreed({"MaxRecvDataSegmentLength": "0x40000"}, {})
+    assert keys.declared("MaxRecvDataSegmentLength", INITIATOR) == 262144
 
 
 def test_each_side_declares_its_own() -> None:
