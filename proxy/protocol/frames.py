@@ -6,6 +6,7 @@ PROTOCOL.md says. Texts come back fit for a log line.
 
 from collections.abc import Iterable, Iterator, Mapping
 from struct import Struct
+from typing import TypeVar
 
 from proxy.protocol.codes import CloseCode, ResetCode
 from proxy.protocol.errors import Misuse, PeerError
@@ -32,6 +33,8 @@ LANES_MAX = 128
 WISHES_MAX = LANES_MAX // 2
 """Lanes that one side may wish for: what both wish for fits."""
 
+_Code = TypeVar("_Code", CloseCode, ResetCode)
+
 _U16 = Struct(">H")
 _U32 = Struct(">I")
 _U64 = Struct(">Q")
@@ -40,7 +43,7 @@ _CREDIT = Struct(">IQQ")
 _FILL = Struct(">32sBI")
 
 
-# -- texts -----------------------------------------------------------------------------------------------------------
+# -- parts of payloads -----------------------------------------------------------------------------------------------
 
 
 def encode_text(text: str, longest: int) -> bytes:
@@ -61,6 +64,22 @@ def _expect(name: str, condition: bool, reason: str) -> None:
         raise PeerError(name, reason)
 
 
+def _decode_u64(name: str, payload: Buffer) -> int:
+    _expect(name, len(payload) == 8, f"{len(payload)} bytes instead of 8")
+    return int(_U64.unpack(payload)[0])
+
+
+def _decode_why(name: str, payload: Buffer, codes: type[_Code]) -> tuple[_Code, str]:
+    """One of these codes, and a reason."""
+    _expect(name, len(payload) >= 2, "it has no code")
+    (number,) = _U16.unpack_from(payload)
+    try:
+        code = codes(number)
+    except ValueError:
+        raise PeerError(name, f"unknown code {number}") from None
+    return code, decode_text(name, payload[2:])
+
+
 # -- frames of the tunnel --------------------------------------------------------------------------------------------
 
 
@@ -71,10 +90,7 @@ def encode_close(code: CloseCode, reason: str) -> bytes:
 
 def decode_close(payload: Buffer) -> tuple[CloseCode, str]:
     """CLOSE: code and reason."""
-    _expect("CLOSE", len(payload) >= 2, "it has no code")
-    (number,) = _U16.unpack_from(payload)
-    _expect("CLOSE", number in _CLOSE_CODES, f"unknown code {number}")
-    return CloseCode(number), decode_text("CLOSE", payload[2:])
+    return _decode_why("CLOSE", payload, CloseCode)
 
 
 def encode_token(token: int) -> bytes:
@@ -84,9 +100,7 @@ def encode_token(token: int) -> bytes:
 
 def decode_token(name: str, payload: Buffer) -> int:
     """PING and PONG: the token."""
-    _expect(name, len(payload) == 8, f"{len(payload)} bytes instead of 8")
-    (token,) = _U64.unpack(payload)
-    return int(token)
+    return _decode_u64(name, payload)
 
 
 def encode_ack(entries: Iterable[tuple[int, int]]) -> bytes:
@@ -140,6 +154,16 @@ def decode_lanes(payload: Buffer) -> dict[int, int]:
     _expect("LANES", 0 not in counts.values(), "it wishes for no lanes of a mark")
     _expect("LANES", sum(counts.values()) <= WISHES_MAX, f"it wishes for more than {WISHES_MAX} lanes")
     return counts
+
+
+def encode_store(rate: int) -> bytes:
+    """STORE: the store gives so many bytes a second of what is referred to."""
+    return _U64.pack(rate)
+
+
+def decode_store(payload: Buffer) -> int:
+    """STORE: bytes a second; 0: the store holds nobody up."""
+    return _decode_u64("STORE", payload)
 
 
 # -- frames of a stream ----------------------------------------------------------------------------------------------
@@ -198,10 +222,7 @@ def encode_reset(code: ResetCode, reason: str) -> bytes:
 
 def decode_reset(payload: Buffer) -> tuple[ResetCode, str]:
     """RESET: code and reason."""
-    _expect("RESET", len(payload) >= 2, "it has no code")
-    (number,) = _U16.unpack_from(payload)
-    _expect("RESET", number in _RESET_CODES, f"unknown code {number}")
-    return ResetCode(number), decode_text("RESET", payload[2:])
+    return _decode_why("RESET", payload, ResetCode)
 
 
 def encode_miss(fingerprints: Iterable[bytes]) -> bytes:
@@ -244,18 +265,6 @@ def decode_fill(payload: Buffer) -> tuple[bytes, int, int, bytes]:
     return fingerprint, codec, size, data
 
 
-def decode_store(payload: Buffer) -> int:
-    """STORE: bytes a second; 0: the store holds nobody up."""
-    _expect("STORE", len(payload) == 8, f"{len(payload)} bytes instead of 8")
-    (rate,) = _U64.unpack(payload)
-    return int(rate)
-
-
-def encode_store(rate: int) -> bytes:
-    """STORE: the store gives so many bytes a second of what is referred to."""
-    return _U64.pack(rate)
-
-
 def encode_waive(amount: int) -> bytes:
     """WAIVE of so much credit, 1 or more."""
     return _U64.pack(amount)
@@ -263,11 +272,6 @@ def encode_waive(amount: int) -> bytes:
 
 def decode_waive(payload: Buffer) -> int:
     """WAIVE: the amount."""
-    _expect("WAIVE", len(payload) == 8, f"{len(payload)} bytes instead of 8")
-    (amount,) = _U64.unpack(payload)
+    amount = _decode_u64("WAIVE", payload)
     _expect("WAIVE", amount > 0, "it waives nothing")
-    return int(amount)
-
-
-_CLOSE_CODES = {code.value for code in CloseCode}
-_RESET_CODES = {code.value for code in ResetCode}
+    return amount
