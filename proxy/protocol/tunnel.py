@@ -230,7 +230,7 @@ class Tunnel:
         try:
             self._receive(link, frame)
         except PeerError as error:
-            error = PeerError(PeerError.of(frame, "").frame, error.reason)
+            error = PeerError.of(frame, error.reason)
             self.lane_down(lane, now)
             self.abandon(ResetCode.PROTOCOL_ERROR, str(error), now)
             raise error from None
