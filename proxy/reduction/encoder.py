@@ -124,7 +124,7 @@ class Encoder:
         """
         self._end += n
         if self._end - self._start >= (self._chunker.maximum + 1 if lazy else self._chunker.minimum):
-            self._cut(final=False)
+            self._cut()
 
     def flush(self, *, patient: bool = False) -> None:
         """The source pauses: put what is left into the batch. `take` all before the next pause.
@@ -172,19 +172,22 @@ class Encoder:
         self._view = view
         self._start, self._end = 0, kept
 
-    def _cut(self, final: bool) -> None:
-        start = self._start
-        last = self._end + self.border_in - self._border_margin
-        for length in self._chunker.cut(self._view[start : self._end], final):
+    def _cut(self, *, final: bool = False, lent: int = 0) -> None:
+        """Send the chunks that have come, with `final` also what is left. `lent`: see `_cut_ahead`."""
+        start, end = self._start, self._end
+        last = end + self.border_in - self._border_margin
+        if lent:
+            last = min(last, end - 1)
+        for length in self._chunker.cut(self._view[start : end + lent], final):
             if start + length > last:
                 break
             self._matcher.chunk(self._view[start : start + length], self._sent)
             self._sent = 0
             start += length
-        if final and start < self._end:
-            self._matcher.chunk(self._view[start : self._end], self._sent)
+        if final and start < end:
+            self._matcher.chunk(self._view[start:end], self._sent)
             self._sent = 0
-            start = self._end
+            start = end
         self._start = start
 
     def _cut_ahead(self) -> None:
@@ -195,13 +198,5 @@ class Encoder:
         until another follows. So one is lent, whatever it is; a border at the end or behind it would be its doing.
         """
         length = self._end - self._start
-        if length < self._chunker.minimum or length % 2 == 0:
-            return
-        start = self._start
-        for n in self._chunker.cut(self._view[start : self._end + 1]):
-            if start + n >= min(self._end, self._end + self.border_in - self._border_margin + 1):
-                break
-            self._matcher.chunk(self._view[start : start + n], self._sent)
-            self._sent = 0
-            start += n
-        self._start = start
+        if length >= self._chunker.minimum and length % 2:
+            self._cut(lent=1)
