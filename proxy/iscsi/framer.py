@@ -155,7 +155,7 @@ class Framer:
             self._fall_back(_NO_LOGIN, self._taken(), spans)
 
     def give_up(self, spans: Spans) -> None:
-        """The source has stopped within a PDU for longer than one does: what is held, and the rest, go as they are."""
+        """The source has ended, or stopped within a PDU for too long: what is held, and the rest, go as they are."""
         held = self._taken()
         if not held:
             return
@@ -163,10 +163,6 @@ class Framer:
             spans.record(bytes((TAIL | AS_IS, len(held))) + held, 0)
             held = b""
         self._fall_back("the array stopped within a PDU", held, spans)
-
-    def finish(self, spans: Spans) -> None:
-        """The direction ends: whatever is held."""
-        self.give_up(spans)
 
     def _taken(self) -> bytes:
         held = bytes(self._held)

@@ -216,10 +216,7 @@ class SpanEncoder:
     def finish(self) -> None:
         """The source has ended: what is left is a chunk. `take` the last batches, then ask `ending`."""
         self._fell = None  # what is left of a PDU goes as it is, but nothing goes on
-        if not self._plain:
-            self._look()
-            self.framer.finish(self)
-            self._payload.settle(lazy=False)
+        self.give_up()
         self._encoder.finish()
 
     def ending(self) -> tuple[int, bytes]:

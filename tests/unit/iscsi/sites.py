@@ -65,7 +65,7 @@ class Direction:
 
     def finish(self) -> bytes:
         """What comes out when the source ends."""
-        return self._carried(self.framer.finish) + b"".join(self.weaver.let_go())
+        return self.give_up() + b"".join(self.weaver.let_go())
 
     def carry(self, cut: Cut, now: float) -> bytes:
         """From near to far site."""
