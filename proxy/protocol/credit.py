@@ -213,17 +213,15 @@ class WindowBudget:
         self.reserved += n
         return True
 
-    def foretell(self, n: int) -> bool:
-        """Reserve `n` beyond the initial credit for a stream that has not come yet. False if that does not fit."""
-        if n > self.room:
-            return False
+    def advance(self, n: int) -> None:
+        """Reserve `n`, no more than `spare`, beyond the initial credit: for a stream that has just been opened, or for
+        one to come."""
         self.grown += n
         self.reserved += n
         self.opening += n
-        return True
 
     def withdraw(self, n: int) -> None:
-        """Undo that much of `foretell`."""
+        """Undo that much of `advance`."""
         self.shrink(n)
         self.opening -= n
 
@@ -302,9 +300,9 @@ class ReceiveWindow:
         Otherwise a stream over a long line would gather speed for many round trips. True if it has grown.
         """
         more = min(min(size, self._maximum) - self.size, self._budget.spare)
-        if more < self.size - self._opened or not self._budget.grow(more):
+        if more < self.size - self._opened:
             return False
-        self._budget.opening += more
+        self._budget.advance(more)
         self._opened += more
         self._grown += more
         self.size += more

@@ -28,8 +28,9 @@ class Foretelling:
     def speak(self, stream: int) -> bool:
         """Set credit aside for `stream`, the next one that the peer will open. False if there is nothing new to say."""
         more = min(self._budget.spare, self._most)
-        if self._stream or stream > NUMBER_MAX or more < self._initial or not self._budget.foretell(more):
+        if self._stream or stream > NUMBER_MAX or more < self._initial:
             return False
+        self._budget.advance(more)
         self._stream, self.more = stream, more
         return True
 

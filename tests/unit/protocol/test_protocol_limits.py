@@ -219,7 +219,7 @@ def test_as_many_streams_fit_however_much_others_have_grown() -> None:
             busy.consume(busy.arrived - busy.consumed, 0, 1.0, 0.1)
             busy.press(0)
             busy.tell()
-        budget.foretell(budget.spare)
+        budget.advance(budget.spare)
     assert budget.grown > settings.memory // 4
     for _ in range(settings.streams - 2):
         assert budget.reserve(settings.offered_credit)
