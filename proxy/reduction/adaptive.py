@@ -24,13 +24,13 @@ class AdaptiveCompression:
         effort: Effort,
         pressed: Callable[[], bool],
         claim: Callable[[], int],
-        comparisons: Comparisons | None = None,
+        comparisons: Comparisons,
         clock: Callable[[], float] = monotonic,
         cpu_clock: Callable[[], float] = thread_time,
     ) -> None:
         """`pressed`: whether the stream waits for the line; `claim`: the logarithm of a window, 0 if there is none.
 
-        `comparisons`: the tunnel's, own if there are none.
+        `comparisons`: the tunnel's.
         """
         self.seconds = 0.0
         self.spared = 0
@@ -41,7 +41,7 @@ class AdaptiveCompression:
         self._cpu_clock = cpu_clock
         self._backoff = Backoff()
         self._context: ContextWriter | None = None
-        self._comparisons = comparisons or Comparisons()
+        self._comparisons = comparisons
         self._level = 0  # that a context was last wanted for
 
     @property

@@ -92,15 +92,12 @@ class Backoff:
 class Compressor:
     """Compresses one stream's batches, always in the same way."""
 
-    def __init__(
-        self, compress: Callable[[bytes], bytes] | None, name: str = "none", clock: Callable[[], float] = thread_time
-    ) -> None:
+    def __init__(self, compress: Callable[[bytes], bytes] | None, name: str = "none") -> None:
         """`compress` yields one zstd frame that declares its content size; None: never compress."""
         self.seconds = 0.0
         self.spared = 0
         self._compress = compress
         self._name = name
-        self._clock = clock
         self._backoff = Backoff()
 
     @property
@@ -120,9 +117,9 @@ class Compressor:
         """Codec and encoded bytes, never longer than the literals."""
         if self._compress is None or length < WORTH_TRYING or self._backoff.passes():
             return CODEC_NONE, literals
-        begun = self._clock()
+        begun = thread_time()
         encoded = self._compress(b"".join(literals))
-        self.seconds += self._clock() - begun
+        self.seconds += thread_time() - begun
         if self._backoff.gains(length, len(encoded)):
             return CODEC_ZSTD, (encoded,)
         return CODEC_NONE, literals

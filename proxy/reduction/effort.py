@@ -97,8 +97,8 @@ class Effort:
     Loop thread. `now` in seconds, monotonic.
     """
 
-    def __init__(self, load: CompressionLoad, round_trip: float = 0.0, sparing: Sparing | None = None) -> None:
-        """`round_trip`: of the line, in seconds; 0 if it is unknown; `sparing`: the tunnel's, own if there is none."""
+    def __init__(self, load: CompressionLoad, round_trip: float, sparing: Sparing) -> None:
+        """`load`: the loop's; `round_trip`: of the line, in seconds; 0 if it is unknown; `sparing`: the tunnel's."""
         self._load = load
         self._at = 0
         self._to_begin = round_trip >= LONG  # with a context, as soon as there is enough to send
@@ -115,7 +115,7 @@ class Effort:
         self._changed = float("-inf")
         self._no_raise_before = float("-inf")
         self._rest = _REST
-        self._sparing = sparing or Sparing()
+        self._sparing = sparing
         self._in_a_row = 0  # batches that were spared
         self.changes = 0
         """Of the step, so far."""

@@ -26,7 +26,7 @@ class Told(Effort):
     """Takes the steps that it is told to, and notes what it hears."""
 
     def __init__(self) -> None:
-        super().__init__(CompressionLoad())
+        super().__init__(CompressionLoad(), 0.0, Sparing())
         self.told: Step = OWN
         self.heard: list[tuple[Measured, bool]] = []
         self.passing: list[int] = []
@@ -76,7 +76,7 @@ class Clock:
 
 
 def compression(effort: Effort, window_log: int = 20) -> AdaptiveCompression:
-    return AdaptiveCompression(effort, lambda: True, lambda: window_log, None, Clock(), Clock())
+    return AdaptiveCompression(effort, lambda: True, lambda: window_log, Comparisons(), Clock(), Clock())
 
 
 class Far:

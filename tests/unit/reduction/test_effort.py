@@ -1,11 +1,9 @@
 """What streams come to on a line and a core of their own, how soon, and how often they change."""
 
-from collections.abc import Callable
-
 import pytest
 
 from proxy.reduction.effort import LONG, STEPS, Effort
-from proxy.reduction.load import CompressionLoad, Measured
+from proxy.reduction.load import Measured
 from tests.unit.reduction.core import LAST, QUEUE, Core, at
 
 
@@ -80,10 +78,10 @@ def test_over_a_long_line_that_is_fast_it_gives_way_within_seconds(rate: float) 
     core, lowest = Core(rate), Core(rate)
     (stream,) = core.streams(1, round_trip=LONG)
     core.run(4, stream)
-    lowest.run(4, Lowest(lowest.load))
+    lowest.run(4, Lowest(lowest.load, 0.0, lowest.sparing))
     core.plain = lowest.plain = 0.0
     core.run(10, stream)
-    lowest.run(10, Lowest(lowest.load))
+    lowest.run(10, Lowest(lowest.load, 0.0, lowest.sparing))
     assert core.plain > 0.98 * lowest.plain
     assert stream.changes <= 3
 
@@ -248,9 +246,9 @@ def test_it_is_never_worse_than_the_first_step() -> None:
         assert moved(rate, Effort) > 0.98 * moved(rate, Lowest), rate
 
 
-def moved(rate: float, kind: Callable[[CompressionLoad], Effort]) -> float:
+def moved(rate: float, kind: type[Effort]) -> float:
     core = Core(rate)
-    core.run(15, kind(core.load))
+    core.run(15, kind(core.load, 0.0, core.sparing))
     return core.plain
 
 

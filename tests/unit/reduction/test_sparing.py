@@ -40,7 +40,7 @@ def moved(core: Core, seconds: float, *streams: Effort) -> float:
 def gained(rate: float, seconds: float) -> float:
     """What it makes of the rate of a stream that always compresses."""
     core, other = Core(rate), Core(rate)
-    return moved(core, seconds, *core.streams(1)) / moved(other, seconds, Compressing(other.load))
+    return moved(core, seconds, *core.streams(1)) / moved(other, seconds, Compressing(other.load, 0.0, other.sparing))
 
 
 @pytest.mark.parametrize("count", [1, 32])
