@@ -49,7 +49,6 @@ DATA_OFFSET: Final = LARGE.data_offset
 class Directory(NamedTuple):
     """What is in front of a container's data area."""
 
-    container: int
     sealed: int
     fingerprints: list[bytes]
     offsets: "array[int]"
@@ -108,9 +107,8 @@ class Container:
     @classmethod
     def decode(cls, memory: memoryview, container: int, layout: Layout = LARGE) -> "Container":
         """The container with that id that fills the start of `memory`. Raises Damaged if it is not there."""
-        directory = read_directory(memory, container, layout)
         found = cls(container, memory, layout)
-        found.sealed, found.fingerprints, found.offsets = directory[1:]
+        found.sealed, found.fingerprints, found.offsets = read_directory(memory, container, layout)
         return found
 
 
@@ -140,7 +138,7 @@ def _directory(container: int, sealed: int, used: int, entries: memoryview, layo
         offsets.append(end)
     if end != start + used or end > layout.slot_bytes:
         raise Damaged(f"the directory of container {container} does not add up")
-    return Directory(container, sealed, names, offsets)
+    return Directory(sealed, names, offsets)
 
 
 class Slab:
