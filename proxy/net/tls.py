@@ -65,8 +65,9 @@ class Certificates:
     """
 
     config: SiteConfig
+    problem: str = field(default="", init=False)
+    """Why the last reload failed; empty if it did not."""
     _loaded: _Loaded = field(init=False)
-    _problem: str = ""
     _shown: dict[str, CertificateStatus] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -129,16 +130,11 @@ class Certificates:
         except (OperatorError, OSError, ValueError) as error:
             words = error.in_one_line if isinstance(error, ConfigError) else " ".join(str(error).split())
             reason = words or UNANSWERED
-            self._problem = f"the new certificates cannot be used, the old ones stay in use: {reason}"
-            log.error("%s", self._problem)
+            self.problem = f"the new certificates cannot be used, the old ones stay in use: {reason}"
+            log.error("%s", self.problem)
             return
-        self._problem = ""
+        self.problem = ""
         log.info("certificates have been read anew")
-
-    @property
-    def problem(self) -> str:
-        """Why the last reload failed; empty if it did not."""
-        return self._problem
 
     @property
     def status(self) -> tuple[CertificateStatus, ...]:
@@ -148,7 +144,7 @@ class Certificates:
     @property
     def alarms(self) -> list[str]:
         """A failed reload, and a certificate that ends soon."""
-        alarms = [self._problem] if self._problem else []
+        alarms = [self.problem] if self.problem else []
         left = self._loaded.certificates[0].expires - time.time()
         if left < _EXPIRY_WARNING:
             ends = f"ends in {left / 86400:.0f} days" if left > 0 else "has ended: no new lane comes up with it"
