@@ -96,6 +96,9 @@ class Notes:
         return bool(self.disbelieved or self.peers or self.bits)
 
 
+_NOTHING = Notes(frozenset(), {}, {})
+
+
 class RecordedBeliefs(Beliefs):
     """Belief that is written down: remembers what changed, and asks the record for what it does not have in memory."""
 
@@ -111,14 +114,13 @@ class RecordedBeliefs(Beliefs):
         self._changed: set[tuple[bytes, int]] = set()
         self._changed_peers: set[bytes] = set()
         self._disbelieved: set[bytes] = set()
-        self._being_dropped: frozenset[bytes] = frozenset()
-        self._being_written: set[tuple[bytes, int]] = set()
+        self._under_way = _NOTHING  # what is being written down
 
     def belief(self, peer: bytes, container: int) -> int:
         """As Beliefs says."""
         bits = self._bits.get((peer, container))
         if bits is None:
-            outdated = peer in self._disbelieved or peer in self._being_dropped or peer not in self.peers
+            outdated = peer in self._disbelieved or peer in self._under_way.disbelieved or peer not in self.peers
             bits = 0 if outdated else self._recorded(peer, container)
             self._hold(peer, container, bits)
         return bits
@@ -152,7 +154,10 @@ class RecordedBeliefs(Beliefs):
         return any(ready(container) for _, container in self._changed)
 
     def changes(self, ready: Callable[[int], bool]) -> Notes:
-        """What to write down now; belief about containers that are not `ready` waits. Give it back if that failed."""
+        """What to write down now; belief about containers that are not `ready` waits.
+
+        `written` or `give_back` follows.
+        """
         keys = {key for key in self._changed if ready(key[1])}
         notes = Notes(
             frozenset(self._disbelieved),
@@ -160,27 +165,24 @@ class RecordedBeliefs(Beliefs):
             {key: self._bits[key] for key in keys},
         )
         self._changed -= keys
-        self._being_written = keys
         self._changed_peers.clear()
-        self._being_dropped = notes.disbelieved
         self._disbelieved.clear()
+        self._under_way = notes
         return notes
 
     def written(self) -> None:
         """The changes are written down."""
-        self._being_dropped = frozenset()
-        self._being_written = set()
+        self._under_way = _NOTHING
 
-    def give_back(self, notes: Notes) -> None:
+    def give_back(self) -> None:
         """The changes could not be written down; they are due again, as far as they still hold."""
-        self._disbelieved |= self._being_dropped
-        self._being_dropped = frozenset()
-        self._being_written = set()
+        notes, self._under_way = self._under_way, _NOTHING
+        self._disbelieved |= notes.disbelieved
         self._changed.update(key for key in notes.bits if key in self._bits)
         self._changed_peers.update(peer for peer in notes.peers if peer in self.peers)
 
     def _hold(self, peer: bytes, container: int, bits: int) -> None:
         if len(self._bits) >= self.MOST_HELD:
-            unwritten = self._changed | self._being_written  # the record does not have them yet
+            unwritten = self._changed | self._under_way.bits.keys()  # the record does not have them yet
             self._bits = {key: bits for key, bits in self._bits.items() if key in unwritten}
         self._bits[peer, container] = bits

@@ -329,8 +329,7 @@ class DiskStore(DiskCache):
 
     def _not_committed(self, change: Change, written: list[Container], fault: StoreFault, size: int) -> bool:
         """`size`: of the file of containers, in bytes. True if that is to be cut."""
-        if change.notes is not None:
-            self._notes.give_back(change.notes)
+        self._notes.give_back()
         self._gone.refused(change)
         self._unlearn(written)
         relieved = isinstance(fault, DiskFull) and self._stop_growing(fault, size)

@@ -246,7 +246,7 @@ def test_belief_that_is_being_written_is_not_forgotten(monkeypatch: pytest.Monke
         beliefs.belief(PEER, container)
     assert beliefs.belief(PEER, 1) == 0b11
     if fails:
-        beliefs.give_back(notes)
+        beliefs.give_back()
         notes = beliefs.changes(lambda container: True)
     record.update(notes.bits)
     beliefs.written()
