@@ -162,58 +162,48 @@ class CoderFactory:
         called when a direction goes on as plain bytes, with the reason, and whether it began as iSCSI. `portals`
         replaces the addresses that a target names; None: they pass.
         """
-        store = self._environment.worker.store
-        writer = next(self._environment.writers)  # the stream's number would not do: other peers have the same ones
         agreed = self._tunnel.agreed
-        context = ContextReader(self._memory) if agreed(Capability.CONTEXTS) else None
-        compresses, runs = agreed(Capability.ZSTD), agreed(Capability.RUNS)
-        spans = protocol != "tcp" and compresses and agreed(Capability.SPANS)
-        beginnings = self._environment.beginnings if spans else None
-        compression = self._compression(stream)
-        order = self._order if runs else None
-        encoder = Encoder(
-            self._environment.chunker, store, holdings, compression, writer, beginnings, order, self._relief
-        )
+        spans = protocol != "tcp" and agreed(Capability.ZSTD) and agreed(Capability.SPANS)
         if protocol == "iscsi" and not spans:
             fell("the peer's version does not know iSCSI", False)
-        silent = self._environment.worker.is_silent
-        decoder = Decoder(
-            store,
-            holdings,
-            writer,
-            context,
-            zstd=compresses,
-            spans=spans,
-            runs=runs,
-            silent=silent,
-            ahead=self._ahead,
-        )
+        writer = next(self._environment.writers)  # the stream's number would not do: other peers have the same ones
+        encoder = self._encoder(stream, holdings, writer, spans=spans)
+        decoder = self._decoder(holdings, writer, spans=spans)
         if not spans:
             return Coders(encoder, decoder)
+        opens = protocol is not None
+        ours, theirs = (Sender.INITIATOR, Sender.TARGET) if opens else (Sender.TARGET, Sender.INITIATOR)
         texts = None if portals is None else PortalTexts(portals)
-        return self._of_spans(encoder, decoder, tally, texts, opener=protocol is not None, fell=fell)
+        weaving = SpanDecoder(decoder, tally.connection, theirs, _CLOCK, texts)
+        framer = Framer(tally.connection, ours)
+        opener = None if opens else lambda: bool(weaving.spans)
+        return SpanCoders(SpanEncoder(encoder, framer, _CLOCK, opener=opener, fell=fell), weaving, tally)
 
-    def _of_spans(
-        self,
-        encoder: Encoder,
-        decoder: Decoder,
-        tally: Tally,
-        texts: PortalTexts | None,
-        *,
-        opener: bool,
-        fell: Callable[[str, bool], None],
-    ) -> Coders:
-        connection = tally.connection
-        ours, theirs = (Sender.INITIATOR, Sender.TARGET) if opener else (Sender.TARGET, Sender.INITIATOR)
-        weaving = SpanDecoder(decoder, connection, theirs, _CLOCK, texts)
-        framing = SpanEncoder(
-            encoder,
-            Framer(connection, ours),
-            _CLOCK,
-            opener=None if opener else lambda: bool(weaving.spans),
-            fell=fell,
+    def _encoder(self, stream: int, holdings: Holdings, writer: int, *, spans: bool) -> Encoder:
+        return Encoder(
+            self._environment.chunker,
+            self._environment.worker.store,
+            holdings,
+            self._compression(stream),
+            writer,
+            self._environment.beginnings if spans else None,
+            self._order if self._tunnel.agreed(Capability.RUNS) else None,
+            self._relief,
         )
-        return SpanCoders(framing, weaving, tally)
+
+    def _decoder(self, holdings: Holdings, writer: int, *, spans: bool) -> Decoder:
+        agreed, worker = self._tunnel.agreed, self._environment.worker
+        return Decoder(
+            worker.store,
+            holdings,
+            writer,
+            ContextReader(self._memory) if agreed(Capability.CONTEXTS) else None,
+            zstd=agreed(Capability.ZSTD),
+            spans=spans,
+            runs=agreed(Capability.RUNS),
+            silent=worker.is_silent,
+            ahead=self._ahead,
+        )
 
     def _compression(self, stream: int) -> Compression:
         """As configured and agreed."""
