@@ -65,20 +65,21 @@ class Trust:
 class SendCredit:
     """What may be sent: totals of costs from the stream's beginning."""
 
-    __slots__ = ("_frames", "_granted", "_most", "_trust", "_under_way", "consumed", "limit", "sent")
+    __slots__ = ("_frames", "_granted", "_most", "_trust", "consumed", "limit", "sent", "under_way")
 
     def __init__(self, initial: int, most: int, trust: Trust) -> None:
         """`most`: what we are willing to have under way, whatever the peer allows."""
         self._most = most
         self._trust = trust
         self._frames: deque[tuple[int, int]] = deque()  # not consumed: `sent` including it, and its plain cost
-        self._under_way = 0  # the plain costs of these
         self._granted = initial  # the highest limit that the peer has named
         self.limit = initial
         """`sent` may not exceed this: what the peer has granted, but no more than `most` beyond `consumed`."""
         self.sent = 0
         self.consumed = 0
         """Everything below has been delivered to the far array."""
+        self.under_way = 0
+        """Plain bytes that were sent and are not consumed, DATA_OVERHEAD a frame included."""
 
     @property
     def room(self) -> int:
@@ -97,12 +98,7 @@ class SendCredit:
         """Plain bytes that it may carry, however well it is reduced."""
         window = self.limit - self.consumed
         most = max(window, WIDE * self._most) if self._trust.wide else window
-        return most - self._under_way - DATA_OVERHEAD
-
-    @property
-    def under_way(self) -> int:
-        """Plain bytes that were sent and are not consumed, DATA_OVERHEAD a frame included."""
-        return self._under_way
+        return most - self.under_way - DATA_OVERHEAD
 
     def spend(self, cost: int, plain_cost: int) -> None:
         """A DATA frame of these costs goes. Raises Misuse beyond the credit."""
@@ -110,7 +106,7 @@ class SendCredit:
             raise Misuse(f"a frame that costs {cost} was to be sent with credit for {self.limit - self.sent}")
         self.sent += cost
         self._frames.append((self.sent, plain_cost))
-        self._under_way += plain_cost
+        self.under_way += plain_cost
         self._trust.under_way += plain_cost
 
     def update(self, consumed: int, limit: int) -> bool:
@@ -147,10 +143,10 @@ class SendCredit:
     def close(self) -> None:
         """The stream is over: nothing is under way."""
         self._frames.clear()
-        self._end(self._under_way)
+        self._end(self.under_way)
 
     def _end(self, plain_cost: int) -> None:
-        self._under_way -= plain_cost
+        self.under_way -= plain_cost
         self._trust.under_way -= plain_cost
 
 

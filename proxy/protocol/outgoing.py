@@ -101,7 +101,6 @@ class Outgoing:
         "_lean",
         "_ledger",
         "_next",
-        "_queued",
         "_recent",
         "_recent_since",
         "_unacked",
@@ -110,6 +109,7 @@ class Outgoing:
         "credit",
         "ended",
         "plain",
+        "queued",
     )
 
     def __init__(self, ledger: SendLedger, credit: SendCredit, *, lean: bool) -> None:
@@ -130,7 +130,8 @@ class Outgoing:
         self._acked = 0  # all below has arrived
         self._costs: deque[int] = deque()  # of the DATA that is not acknowledged, sent or not
         self._arrived = 0  # sum of the costs of the DATA that is
-        self._queued = 0  # bytes of DATA in `_data`
+        self.queued = 0
+        """Bytes of DATA that wait for a lane."""
         self._held = 0  # this stream's part of `SendLedger.held`
         self._uncredited = 0  # frames that are unacknowledged and cost no credit
         self._ahead = 0  # bytes that a RESET has discarded here, but the peer may keep until that has come
@@ -146,27 +147,22 @@ class Outgoing:
             return 0
         ledger = self._ledger
         shared = max(ledger.maximum - ledger.held, SHARE_MIN - self._held)
-        room = min(PLAIN_MAX, self.credit.room, QUEUE_MAX - self._queued, shared)
+        room = min(PLAIN_MAX, self.credit.room, QUEUE_MAX - self.queued, shared)
         return room if room >= ROOM_MIN else 0
 
     def room_beside(self, known: int) -> int:
         """Plain bytes, however badly reduced, that one frame may carry beside `known` ones that the peer has."""
         credit, ledger = self.credit, self._ledger
         shared = max(ledger.maximum - ledger.held, SHARE_MIN - self._held)
-        costs = min(credit.cost_room, QUEUE_MAX - self._queued, shared)
+        costs = min(credit.cost_room, QUEUE_MAX - self.queued, shared)
         lean = (costs - known // LEAN_PART - TOKENS_MAX) * LEAN_PART // (LEAN_PART + 1) if self._lean else 0
         return min(PLAIN_MAX - known, credit.plain_room - known, max(costs - known, lean))
-
-    @property
-    def queued(self) -> int:
-        """Bytes of DATA that wait for a lane."""
-        return self._queued
 
     @property
     def pressed(self) -> bool:
         """True if DATA waits for a lane, or for credit most of which was used up by what is still on its way."""
         credit = self.credit
-        return self._queued > 0 or (self.starved and 2 * (credit.sent - self._arrived) >= credit.sent - credit.consumed)
+        return self.queued > 0 or (self.starved and 2 * (credit.sent - self._arrived) >= credit.sent - credit.consumed)
 
     @property
     def starved(self) -> bool:
@@ -182,11 +178,11 @@ class Outgoing:
         on_the_way, arrived = credit.sent - self._arrived, self._arrived - credit.consumed
         rooms = (
             (credit.room, _WINDOW if on_the_way >= arrived else _FAR),
-            (QUEUE_MAX - self._queued, _LINE),
+            (QUEUE_MAX - self.queued, _LINE),
             (max(ledger.maximum - ledger.held, SHARE_MIN - self._held), _UNACKED),
         )
         _, least = min(rooms, key=_room_of)
-        return Flow(least, credit.limit - credit.consumed, on_the_way, arrived, held, self._queued)
+        return Flow(least, credit.limit - credit.consumed, on_the_way, arrived, held, self.queued)
 
     def push_control(self, kind: int, payload: bytes) -> None:
         """Queue a frame that does not wait for DATA."""
@@ -202,7 +198,7 @@ class Outgoing:
         self.credit.spend(cost, plain + DATA_OVERHEAD)
         self._costs.append(cost)
         self.plain += plain
-        self._queued += len(batch)
+        self.queued += len(batch)
         self._data.append((FrameType.DATA, batch))
         self._hold(len(batch))
 
@@ -248,7 +244,7 @@ class Outgoing:
         self._ahead = 0
         self._ledger.waiting -= sum(len(payload) for _, payload in self._control)
         self._ledger.held -= self._held
-        self._held = self._queued = self._uncredited = 0
+        self._held = self.queued = self._uncredited = 0
         for queue in (self._control, self._data, self._costs, self._unacked, self.again):
             queue.clear()
         self.credit.close()
@@ -275,7 +271,7 @@ class Outgoing:
         if now - self._recent_since > LIGHT_PERIOD:
             self._recent_since = now
             self._recent = 0
-        return bool(self._control) or self._recent + self._queued < LIGHT_BYTES
+        return bool(self._control) or self._recent + self.queued < LIGHT_BYTES
 
     def take_again(self, lane: int) -> Sent | None:
         """The next frame that a lost lane may not have delivered."""
@@ -294,7 +290,7 @@ class Outgoing:
             return None
         kind, payload = queue[0]
         if kind == DATA:
-            self._queued -= len(payload)
+            self.queued -= len(payload)
         elif not self._spend_uncredited(kind, len(payload)):
             return None
         queue.popleft()

@@ -37,8 +37,9 @@ class Scheduler:
         """When to ask again: something waits for a cap."""
         self.overtaken_at = float("-inf")
         """When something urgent last went before another stream's bulk that waited."""
+        self.ruled = False
+        """Some share is not like the others, or there is a cap."""
         self._waiting: list[Account] = []  # those that have something to send
-        self._ruled = False  # some share is not like the others, or there is a cap
         self._held_all = False  # everything waits for a cap, until `again_at`
         self._order = 0  # of the last urgent stream that was added
         # Of the stream that `next` gave, until `sent` or `passed` takes it back:
@@ -56,7 +57,7 @@ class Scheduler:
         found = self.accounts.get(share)
         if found is None:
             found = self.accounts[share] = Account(share)
-            self._ruled = self._ruled or share.ruled
+            self.ruled = self.ruled or share.ruled
         return found
 
     def set_rate(self, rate: float | None, now: float) -> None:
@@ -67,7 +68,7 @@ class Scheduler:
             self.cap = Cap(rate)
         else:
             self.cap.change(rate, now)
-        self._ruled = rate is not None or any(share.ruled for share in self.accounts)
+        self.ruled = rate is not None or any(share.ruled for share in self.accounts)
         for account in self.accounts.values():
             account.overtaken = None  # it may lie ahead: when the former rate would have paid for a frame
         self.again_at = NEVER
@@ -105,11 +106,6 @@ class Scheduler:
             account.add_bulk(stream)
 
     @property
-    def ruled(self) -> bool:
-        """True if some share is not like the others, or there is a cap."""
-        return self._ruled
-
-    @property
     def capped(self) -> bool:
         """True if something, or everything together, has a cap."""
         return self.cap is not None or any(account.cap is not None for account in self.accounts.values())
@@ -134,7 +130,7 @@ class Scheduler:
         nothing waits that there is room for, or all of it waits for a cap, until `again_at`.
         """
         self._bulk = bulk
-        alike = not self._ruled and urgent is None and not bulk
+        alike = not self.ruled and urgent is None and not bulk
         account = self._choose_alike(now, bulk is None) if alike else self._choose(now, urgent, bulk)
         if account is None:
             return None
@@ -180,7 +176,7 @@ class Scheduler:
 
     def grain(self, stream: Stream) -> int:
         """Bytes that a frame of the stream should have at most."""
-        if not self._ruled:
+        if not self.ruled:
             return BATCH_MAX
         return min((cap.grain for cap in self._caps(stream.account)), default=BATCH_MAX)
 
@@ -332,7 +328,7 @@ class Scheduler:
         stream.turn += cost
         if not urgent:
             stream.frame = cost
-        if not self._ruled:
+        if not self.ruled:
             account.pay_turn(cost, urgent=urgent)
             return
         account.held.stop(now)

@@ -28,13 +28,15 @@ class CompressionLoad:
     def __init__(self) -> None:
         self._bytes = self._passed = self._seconds = self._cpu_seconds = self._at = 0.0
         self._spared = self._spared_seconds = self._spared_cpu_seconds = 0.0
-        self._busy = self._turned = self._used = 0.0
+        self._turned = self._used = 0.0
+        self.busy = 0.0
+        """Share of a core that the loop takes for everything it does, when `turn` was told last."""
 
     def turn(self, used: float, now: float) -> None:
         """The loop has come to another batch; `used`: CPU seconds that it has taken so far, for anything."""
         passed = now - self._turned
         if passed > 0:
-            self._busy += ((used - self._used) / passed - self._busy) * (1 - exp(-passed / self._SPAN))
+            self.busy += ((used - self._used) / passed - self.busy) * (1 - exp(-passed / self._SPAN))
             self._turned, self._used = now, used
 
     def note(self, batch: Measured, now: float) -> None:
@@ -55,11 +57,6 @@ class CompressionLoad:
         self._spared += length
         self._spared_seconds += seconds
         self._spared_cpu_seconds += cpu_seconds
-
-    @property
-    def busy(self) -> float:
-        """Share of a core that the loop takes for everything it does, when `turn` was told last."""
-        return self._busy
 
     def sparing(self, now: float) -> float:
         """Bytes a second that are spared compression."""

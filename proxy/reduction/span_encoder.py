@@ -77,7 +77,8 @@ class SpanEncoder:
         self._due = min(encoder.grain, _RECORDS_TARGET)
         """Bytes of records that wait for nothing more."""
         self._taken = 0  # payload in batches that were taken
-        self._sent = 0  # bytes of records in them
+        self.sent = 0
+        """Bytes of records in batches that were taken."""
         self.coded = 0
         """What sections came to."""
 
@@ -123,11 +124,6 @@ class SpanEncoder:
     def unsent(self) -> int:
         """Bytes that have come and are in no batch yet."""
         return self._encoder.unsent + self.framer.held + self._filled
-
-    @property
-    def sent(self) -> int:
-        """Bytes of records in batches that were taken."""
-        return self._sent
 
     def affordable(self, credit: int) -> int:
         """How many of the array's bytes may be read for that many plain bytes."""
@@ -222,7 +218,7 @@ class SpanEncoder:
     def ending(self) -> tuple[int, bytes]:
         """What END says: the total of plain bytes, and the mark to learn the last chunk if no batch carries it."""
         total, tokens = self._drafts.ending()
-        return total + self._sent, tokens
+        return total + self.sent, tokens
 
     def take(self) -> EncodedBatch | None:
         """The next batch, or None if there is none that delivers anything. As of `Drafts`."""
@@ -256,7 +252,7 @@ class SpanEncoder:
         if record[0] == PLAIN:
             self._plain = True
             self._payload.lose_sight()
-            recognised = bool(self._records or self._sent)
+            recognised = bool(self._records or self.sent)
             if self._fell is not None:
                 self._fell(self.framer.fallen or "", recognised)
             if not recognised:
@@ -283,7 +279,7 @@ class SpanEncoder:
         if not length:
             return NO_SECTION
         self._records_length -= length
-        self._sent += length
+        self.sent += length
         section = _section(length, b"".join(predicted))
         self.coded += len(section.coded)
         return section
