@@ -100,13 +100,7 @@ def close_files(index: Index, containers: ContainerFile, lock: StoreLock, epochs
 
 
 def open_files(
-    path: Path,
-    size_bytes: int,
-    clock: Callable[[], float],
-    new: Layout | None = None,
-    *,
-    walk: bool = False,
-    keep: bool = False,
+    path: Path, size_bytes: int, clock: Callable[[], float], new: Layout | None, *, walk: bool, keep: bool
 ) -> StoreFiles:
     """Open or create the store; `new`: with slots like that; `walk`: over its index, even if it was closed in order.
 

@@ -121,7 +121,7 @@ class Dialler:
             return
         self._hurry.clear()
 
-    async def _dial(self, mark: int, *, trial: bool = False) -> None:
+    async def _dial(self, mark: int, *, trial: bool) -> None:
         """Bring up a lane, or note why that failed. `trial`: see whether long packets pass after all."""
         lane = Lane(self._peer, dialler=True, congestion_control=self._congestion_control)
         limit = asyncio.timeout(self._connect_timeout)

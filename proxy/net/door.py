@@ -32,7 +32,7 @@ class Door:
         listener: socket.socket,
         certificates: Certificates,
         peers: Mapping[str, Peer],
-        congestion_control: str = "",
+        congestion_control: str,
     ) -> None:
         """`listener` is bound, listening and non-blocking. `congestion_control`: of the lanes, as for `Lane`."""
         self._congestion_control = congestion_control

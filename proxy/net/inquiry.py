@@ -33,7 +33,7 @@ LARGEST_ANSWER = 64 << 20
 class Inquiry:
     """One connection, opened when it is needed and kept. A context manager; one thread."""
 
-    def __init__(self, config: SiteConfig, timeout: float = TIMEOUT) -> None:
+    def __init__(self, config: SiteConfig, timeout: float) -> None:
         """`timeout`: seconds that connecting and each read may take; an answer may take `WHOLE` times as long."""
         self._status = config.status
         self._timeout = timeout
