@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from struct import Struct
 from struct import error as StructError
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import lmdb
 
@@ -148,9 +148,8 @@ class Index:
     def _open_databases(self) -> None:
         with self._writing() as txn:
             names = (b"meta", b"chunk", b"container", b"peer", b"belief")
-            databases = [self._env.open_db(name, txn=txn) for name in names]
-        self._meta, self._chunk, self._container, self._peer, self._belief = databases
-        self._all = databases
+            self._all = [self._env.open_db(name, txn=txn) for name in names]
+        self._meta, self._chunk, self._container, self._peer, self._belief = self._all
 
     # Reading through the snapshot: loop thread
 
@@ -243,7 +242,7 @@ class Index:
     def read_ahead(self, start: int, length: int) -> None:
         """Ask the kernel to have those bytes of the index file in memory: then look-ups need not wait for the disk."""
         with _translated(), open(self._data, "rb") as file:
-            _read_ahead(file, start, length)
+            os.posix_fadvise(file.fileno(), start, length, os.POSIX_FADV_WILLNEED)
 
     def clear_dead_readers(self) -> None:
         """Free what readers hold that ended without saying so."""
@@ -429,10 +428,6 @@ def _settle(copy: Path) -> None:
         os.fsync(file)
     finally:
         os.close(file)
-
-
-def _read_ahead(file: BinaryIO, start: int, length: int) -> None:
-    os.posix_fadvise(file.fileno(), start, length, os.POSIX_FADV_WILLNEED)
 
 
 def _readers(table: str) -> Iterator[tuple[int, str]]:
