@@ -15,7 +15,6 @@ from proxy.net.tls import Certificates
 from proxy.protocol.codes import CloseCode
 from proxy.protocol.errors import HelloRefused
 from proxy.protocol.hello import Hello
-from proxy.protocol.reader import Frame
 
 log = logging.getLogger(__name__)
 
@@ -106,18 +105,6 @@ class Door:
             raise HelloRefused(CloseCode.NOT_A_PEER, self._why_nobody(lane))
         lane.owner = peer
         peer.hello(lane, hello)
-
-    def frame(self, lane: Lane, frame: Frame) -> None:
-        """Never called: a lane that is up belongs to a peer."""
-
-    def burst(self, lane: Lane) -> None:
-        """Never called, as `frame`."""
-
-    def writable(self, lane: Lane) -> None:
-        """Never called, as `frame`."""
-
-    def breach(self, reason: str) -> None:
-        """Never called, as `frame`."""
 
     def lost(self, lane: Lane, reason: str) -> None:
         """The connection ended before it was recognised."""

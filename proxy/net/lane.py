@@ -36,6 +36,13 @@ class LaneOwner(Protocol):
     def hello(self, lane: "Lane", hello: Hello) -> None:
         """The other side's HELLO has come. Raises HelloRefused."""
 
+    def lost(self, lane: "Lane", reason: str) -> None:
+        """The lane is gone; called once, and only if TLS had come up."""
+
+
+class LanePeer(Protocol):
+    """The peer of a lane that is up."""
+
     def frame(self, lane: "Lane", frame: Frame) -> None:
         """A frame has come after HELLO; its payload is valid during the call. Raises PeerError."""
 
@@ -46,16 +53,15 @@ class LaneOwner(Protocol):
         """The lane takes data again."""
 
     def breach(self, reason: str) -> None:
-        """The other side broke the protocol on a lane that is up: end the tunnel."""
-
-    def lost(self, lane: "Lane", reason: str) -> None:
-        """The lane is gone; called once, and only if TLS had come up."""
+        """The other side broke the protocol: end the tunnel."""
 
 
 class Lane(asyncio.BufferedProtocol):
     """Loop thread. The owner decides; the lane moves bytes and keeps the time limit of HELLO."""
 
     _counter = 0
+    _peer: LanePeer
+    """Known as soon as the lane is up."""
     _rounds: Rounds | None = None
     _waiting = False
     """It waits for its next round; nothing is read meanwhile."""
@@ -151,7 +157,7 @@ class Lane(asyncio.BufferedProtocol):
         except HelloRefused as refused:
             self.close(refused.code, refused.reason)
         if self.up and not self._lost:
-            self.owner.burst(self)
+            self._peer.burst(self)
 
     def _read_over(self, reader: FrameReader) -> None:
         """We have said CLOSE and wait for the other side to end the connection: what it still sends is dropped.
@@ -215,7 +221,7 @@ class Lane(asyncio.BufferedProtocol):
         return self._outlet is None or self._outlet.watching
 
     def room(self) -> int:
-        """Bytes that may be written now. After 0, `LaneOwner.writable` tells when that has changed."""
+        """Bytes that may be written now. After 0, `LanePeer.writable` tells when that has changed."""
         if not self._can_write or self._outlet is None or self._transport is None or self._transport.is_closing():
             return 0
         return self._outlet.room(self._transport.get_write_buffer_size())
@@ -230,9 +236,10 @@ class Lane(asyncio.BufferedProtocol):
         )
         self.disconnected.set()
 
-    def start(self, rounds: Rounds) -> None:
+    def start(self, peer: LanePeer, rounds: Rounds) -> None:
         """HELLOs have been exchanged: frames may flow. `rounds`: the peer's."""
         self.up = True
+        self._peer = peer
         self._rounds = rounds
         self.since = asyncio.get_running_loop().time()
         self.settled.set()
@@ -307,11 +314,11 @@ class Lane(asyncio.BufferedProtocol):
 
     def _room_again(self) -> None:
         if self.up:
-            self.owner.writable(self)
+            self._peer.writable(self)
 
     def _give(self, frame: Frame) -> None:
         if self.up:
-            self.owner.frame(self, frame)
+            self._peer.frame(self, frame)
         elif frame.type == FrameType.CLOSE:
             code, reason = decode_close(frame.payload)
             self.needless = code is CloseCode.SURPLUS and not self.dialler  # `isthmus doctor` only looked
@@ -324,7 +331,7 @@ class Lane(asyncio.BufferedProtocol):
     def _blame(self, reason: str) -> None:
         """The other side broke the protocol: that ends the lane if it is not up yet, otherwise the tunnel."""
         if self.up:
-            self.owner.breach(reason)
+            self._peer.breach(reason)
         else:
             self.close(CloseCode.HANDSHAKE, reason)
 

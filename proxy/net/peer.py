@@ -164,7 +164,7 @@ class Peer:
         dialled = [lane.dialler for lane in self.lanes]
         return all(dialled) or (any(dialled) and self._environment.config.site.name < self.name)
 
-    # -- lanes (LaneOwner) -------------------------------------------------------------------------------------
+    # -- lanes (LaneOwner, LanePeer) ---------------------------------------------------------------------------
 
     def greet(self, lane: Lane) -> None:
         """Send HELLO, padded, so that a path that drops long packets shows now."""
@@ -187,7 +187,7 @@ class Peer:
         if not lane.dialler:
             lane.carry(hello.mark)
             self.greet(lane)
-        lane.start(self.relays.rounds)
+        lane.start(self, self.relays.rounds)
         replaced = self.lanes.add(lane)
         self.tunnel.lane_up(lane.number, now, lane.mark)
         log.info("lane %d with %s (%s) is up, %s", lane.number, self.name, lane.remote, hello.software)

@@ -56,7 +56,7 @@ class OpenLane(Lane):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self.start(Rounds())
+        self.start(self.owner, Rounds())  # type: ignore[arg-type]
         self.owner.up.set()  # type: ignore[attr-defined]
 
 

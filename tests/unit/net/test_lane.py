@@ -85,7 +85,7 @@ def silent(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> Stage:
 @pytest.fixture
 def stage(silent: Stage) -> Stage:
     """A lane that is up."""
-    silent.lane.start(Rounds(silent.owner.clock))
+    silent.lane.start(silent.owner, Rounds(silent.owner.clock))  # type: ignore[arg-type]
     return silent
 
 
