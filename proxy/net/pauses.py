@@ -49,8 +49,10 @@ class Pauses:
         self._ship = ship
         self._loop = asyncio.get_running_loop()
         self._pace = Pace()
-        self._resting = False  # the source is not read, for want of credit or for the disk
-        self._awaiting_turn = False  # the source is not read, while others have their turn
+        self.resting = False
+        """The source is not read, for want of credit or for the disk."""
+        self.awaiting_turn = False
+        """The source is not read, but only until others have been."""
         self._full_read = False  # the last read filled the buffer, so there may be more
         self._holding = False  # a flush waits for more to come, and not for the disk
         self._came = False  # more bulk has come since the hold began
@@ -125,7 +127,7 @@ class Pauses:
 
     def rest(self) -> None:
         """The source is not read for a while; `waits` knows why."""
-        self._resting = True
+        self.resting = True
         self._stall.stop()
         if self._holding and self._waits.queued:
             self._came = True  # more may be waiting in the socket, which is not read
@@ -134,7 +136,7 @@ class Pauses:
 
     def wait(self, *, more: bool) -> None:
         """The source is not read while others have their turn. If `more` may be there this is no pause."""
-        self._awaiting_turn = True
+        self.awaiting_turn = True
         self._stall.stop()
         if more and self._soon is not None:
             self._soon.cancel()
@@ -142,9 +144,9 @@ class Pauses:
 
     def resume(self) -> None:
         """The source is read again. Not having been read it was not silent; but there may have been no more to read."""
-        if self._awaiting_turn and self._full_read and self._soon is None:
+        if self.awaiting_turn and self._full_read and self._soon is None:
             self._soon = self._loop.call_soon(self._pause)
-        self._resting = self._awaiting_turn = False
+        self.resting = self.awaiting_turn = False
         self._await_round()
         self._watch()
 
@@ -167,7 +169,7 @@ class Pauses:
             return
         if self._patience is not None:
             return
-        if self._pace.holds and (self._waits.queued or not self._resting):
+        if self._pace.holds and (self._waits.queued or not self.resting):
             self._hold()
             return
         self._flush(patient=True)
@@ -179,7 +181,7 @@ class Pauses:
 
     def _hold(self) -> None:
         self._holding = True
-        self._came = self._resting
+        self._came = self.resting
         self._newer_than = self._loop.time()
         self._patience = self._loop.call_later(HOLD - _TICK, self._held, 1)
         self._waits.outward(Waiting.SOURCE)
@@ -191,7 +193,7 @@ class Pauses:
         often to look again, a tick later, if nothing has come.
         """
         self._patience = None
-        if self._waits.queued or self._awaiting_turn:  # it would only wait for a lane, or more may be there to be read
+        if self._waits.queued or self.awaiting_turn:  # it would only wait for a lane, or more may be there to be read
             self._patience = self._loop.call_later(HOLD, self._held, 0)
             return
         if self._came and self._left <= _TICK and self._coders.encoder.unsent <= self._read:
@@ -199,7 +201,7 @@ class Pauses:
             self._newer_than = self._read_at
         if self._closed:
             return
-        if self._came and self._left > _TICK and not self._resting:
+        if self._came and self._left > _TICK and not self.resting:
             self._patience = self._loop.call_later(self._left, self._held, 0)
         elif looks and not self._came:
             self._patience = self._loop.call_later(_TICK, self._held, 0)
@@ -217,7 +219,7 @@ class Pauses:
 
     def _watch(self) -> None:
         """Watch for a stall; but a source cannot go on while it is not read."""
-        if not (self._resting or self._awaiting_turn or self._closed):
+        if not (self.resting or self.awaiting_turn or self._closed):
             self._stall.watch()
 
     def _give_up(self) -> None:

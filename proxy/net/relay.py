@@ -73,8 +73,6 @@ class Relay(asyncio.BufferedProtocol):
         self.compression = self._encoder.compression
         self._transport: asyncio.Transport | None = None
         self._outstanding: deque[tuple[int, EncodedBatch]] = deque()  # not consumed: sum of costs with it, batch
-        self._resting = False  # the array is not read
-        self._awaiting_turn = False  # the same, but only until others have been read
         self._pauses = Pauses(coders, self.waits, owner.worker, self._flush, self._ship_whole)
         self._packing = Packing(owner.pump)
         self.delivery = Delivery(
@@ -150,7 +148,7 @@ class Relay(asyncio.BufferedProtocol):
             return
         if self._allowance < _ALLOWANCE_MIN:
             self._rest_if_needed()
-        if self._owner.turns.spend(self, nbytes, more=more) and not (self._resting or self.closed):
+        if self._owner.turns.spend(self, nbytes, more=more) and not (self._pauses.resting or self.closed):
             self._await_turn(more=more)
 
     def eof_received(self) -> bool:
@@ -249,7 +247,7 @@ class Relay(asyncio.BufferedProtocol):
         self.coders.sample(self._traffic.raw)
         if self._leaving is not None:
             self._leaving.sample(self._loop.time())
-        elif self._resting or self._ended_here:
+        elif self._pauses.resting or self._ended_here:
             self._look_at(socket_of(self._transport))
 
     def spells(self, round_trip: float) -> tuple[Spell, Spell]:
@@ -308,7 +306,7 @@ class Relay(asyncio.BufferedProtocol):
             self._ship()
             self._pauses.flushed()
             self.waits.outward(_SOURCE)
-            if self._resting and self._owner.worker.congested:
+            if self._pauses.resting and self._owner.worker.congested:
                 self._owner.worker.when_relieved(self._resume_if_possible)
             else:
                 self._resume_if_possible()  # known data has cost less than was reckoned with
@@ -351,7 +349,8 @@ class Relay(asyncio.BufferedProtocol):
 
     def _rest_if_needed(self) -> None:
         """Stop reading while the tunnel has no credit for more, or the disk lags."""
-        if self._resting or self._awaiting_turn or self._ended_here or self._transport is None:
+        pauses = self._pauses
+        if pauses.resting or pauses.awaiting_turn or self._ended_here or self._transport is None:
             return
         self._renew_allowance()
         if self._owner.worker.congested:
@@ -363,7 +362,6 @@ class Relay(asyncio.BufferedProtocol):
 
     def _rest(self) -> None:
         assert self._transport is not None
-        self._resting = True
         self._transport.pause_reading()
         self._packing.hurry()
         self.waits.rest()
@@ -372,14 +370,12 @@ class Relay(asyncio.BufferedProtocol):
     def _await_turn(self, *, more: bool) -> None:
         """Stop reading while others have their turn; `more`: there is more to read."""
         assert self._transport is not None
-        self._awaiting_turn = True
         self._transport.pause_reading()
         self.waits.outward(_CPU)
         self._pauses.wait(more=more)
         self._owner.turns.wait(self, self._take_turn)
 
     def _take_turn(self) -> None:
-        self._awaiting_turn = False
         if self.closed or self._transport is None:
             return
         self._transport.resume_reading()
@@ -387,11 +383,10 @@ class Relay(asyncio.BufferedProtocol):
         self._rest_if_needed()
 
     def _resume_if_possible(self) -> None:
-        if self.closed or not self._resting or self._transport is None:
+        if self.closed or not self._pauses.resting or self._transport is None:
             return
         self._renew_allowance()
         if self._allowance >= _ALLOWANCE_MIN:
-            self._resting = False
             self._transport.resume_reading()
             self._pauses.resume()
             self.waits.resume()
