@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 from proxy.config.addresses import Address
 from proxy.config.model import Export, Peer
@@ -105,18 +106,23 @@ def _connected(address: Address, timeout: float, *, short: bool = False) -> sock
     does."""
     failures = []
     for family, kind, protocol, _, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
-        connection = socket.socket(family, kind, protocol)
         try:
-            if short:
-                shorten_segments(connection)
-            connection.settimeout(timeout)
-            connection.connect(place)
-        except OSError as error:
-            connection.close()
+            return _connect(socket.socket(family, kind, protocol), place, timeout, short=short)
+        except OSError as error:  # also of a host that has nothing of that family
             failures.append(error)
-        else:
-            return connection
     raise telling(failures) or OSError(f"{address.host} has no address")
+
+
+def _connect(connection: socket.socket, place: Any, timeout: float, *, short: bool) -> socket.socket:
+    try:
+        if short:
+            shorten_segments(connection)
+        connection.settimeout(timeout)
+        connection.connect(place)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _attempt(name: str, address: Address, certificates: Certificates, timeout: float, *, short: bool = False) -> Reach:

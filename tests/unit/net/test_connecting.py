@@ -37,13 +37,21 @@ def test_an_address_that_does_not_answer_hides_no_other(deaf: tuple[str, int], m
         assert asyncio.run(connected()) == listener.getsockname()
 
 
+NO_FAMILY = 99
+"""As IPv6 where the kernel was told to have none: EAFNOSUPPORT, before there is a socket."""
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, NO_FAMILY])
 @pytest.mark.parametrize("first", [True, False])
-def test_what_an_address_says_is_told_where_others_have_no_way(first: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_an_address_says_is_told_where_others_have_no_way(
+    first: bool, family: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A name of IPv4 and IPv6, and a host without IPv6: that the peer does not listen was told as a missing route."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         closed = listener.getsockname()
-    nowhere = ("255.255.255.255", 1)  # as IPv6 where there is none: ENETUNREACH
-    found = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", where) for where in (closed, nowhere)]
+    nowhere = ("255.255.255.255", 1)  # as IPv6 where nothing leads: ENETUNREACH
+    ways = [(socket.AF_INET, closed), (family, nowhere)]
+    found = [(each, socket.SOCK_STREAM, 0, "", where) for each, where in ways]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found if first else found[::-1])
     with pytest.raises(ConnectionRefusedError):
         asyncio.run(connecting.connect(Address("two.example", 1)))
