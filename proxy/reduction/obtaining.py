@@ -22,6 +22,9 @@ from proxy.reduction.tokens import LEARN, REFERENCE, RUN, SLICE, Token
 
 _LOOK_AHEAD = 1024
 """How many chunks and runs may be asked for at once: what one MISS frame holds."""
+_ASKED_AMONG = 4 * _LOOK_AHEAD
+"""Tokens among which these are looked for: our encoder sends fewer in a batch. A peer may send eight times as many, and
+have each of a thousand chunks asked for by itself; a look at all of them each time would take seconds."""
 
 _SOON = 32
 """Chunks that the store hears of before they are wanted."""
@@ -109,12 +112,13 @@ class Obtaining:
     def wait(self, rest: Iterable[Token], behind: Iterable[ReceivedBatch] = ()) -> None:
         """The batch waits: the first of these tokens names what was not at hand.
 
-        If the peer is to be asked for that, it is asked at once for all else that they name and is not at hand, and for
-        what batches `behind` it lack. If it is to be loaded, the disk is told of what they name next.
+        If the peer is to be asked for that, it is asked at once for all else that they name and is not at hand, as far
+        as it takes little to see that, and for what batches `behind` it lack. If it is to be loaded, the disk is told
+        of what they name next.
         """
         needs = self._needs
         if needs is not None and needs.ask:
-            self._ask(needs, [*rest], behind)
+            self._ask(needs, [*islice(rest, _ASKED_AMONG)], behind)
         elif needs is not None and needs.load is not None:
             needs.soon = self._soon(islice(rest, 1, None), behind)
         for name in self._sliced:  # it may wait for long, and so may many

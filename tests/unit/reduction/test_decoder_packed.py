@@ -8,7 +8,7 @@ from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import overhead_bound
 from proxy.reduction.obtaining import Needs
-from proxy.reduction.tokens import Token, literal_token, pack, reference_token
+from proxy.reduction.tokens import Token, learn_token, literal_token, pack, reference_token, unpack
 from tests.unit.reduction.batches import CHUNK, NAME, WHOLE, batch, hold, literal
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import decoder_of, noise, site
@@ -61,3 +61,29 @@ def test_a_batch_that_waits_for_each_chunk_is_not_packed_as_a_whole_each_time(mo
     assert decoded is not None
     assert decoded.data == b"".join(chunk + bytes(100) for chunk in chunks)
     assert sum(packed) < 4 * len(tokens)
+
+
+def test_a_batch_that_asks_for_each_chunk_is_not_unpacked_as_a_whole_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it teaches later is not asked for before its turn: 600 chunks, among as many tokens as there may be, took
+    six seconds."""
+    unpacked, chunks = list[int](), [bytes((n,)) * 500 for n in range(100)]
+    tokens = [reference_token(fingerprint(chunk)) for chunk in chunks]
+    tokens += [token for chunk in chunks for token in (literal(chunk), learn_token(500, fingerprint(chunk)))]
+    tokens += [literal_token(1)] * 20_000 + [literal_token(LARGEST_CHUNK - 20_000)]
+    whole, rest = b"".join(chunks), noise(LARGEST_CHUNK, 4)
+
+    def noted(packed: bytes) -> list[Token]:
+        unpacked.append(len(found := unpack(packed)))
+        return found
+
+    monkeypatch.setattr("proxy.reduction.decoder.unpack", noted)
+    decoder = decoder_of(site(ShelfStore()))
+    decoded = decoder.feed(batch(*tokens, literals=whole + rest, plain=2 * len(whole) + len(rest)))
+    for chunk in chunks:
+        assert decoded is None
+        assert decoder.obtaining.needs() == Needs(ask=[fingerprint(chunk)])
+        decoder.obtaining.fill(fingerprint(chunk), chunk)
+        decoded = decoder.advance()
+    assert decoded is not None
+    assert decoded.data == whole * 2 + rest
+    assert sum(unpacked) < len(chunks) * len(tokens) / 3
