@@ -28,6 +28,8 @@ tokens, of the lists at hand of runs among these, and a few for each batch."""
 
 _PACKED_EACH = 256
 """Tokens."""
+_PIECES = 256
+"""Of what a batch that waits has delivered; more are made one."""
 
 
 @dataclass(slots=True)
@@ -371,8 +373,12 @@ class Decoder:
             self._tail = [b"".join(self._tail)]
 
     def _own(self, progress: _Progress) -> None:
-        """The batch waits and the memory it came in is about to be used again: own what is left of it."""
-        if progress.owned:
+        """The batch waits and the memory it came in is about to be used again: own what is left of it.
+
+        And if it has waited before, what it has delivered since, where that is many pieces: one takes 200 bytes, though
+        it may be of one.
+        """
+        if progress.owned and len(progress.out) < _PIECES:
             return
         progress.owned = True
         progress.literals = memoryview(bytes(progress.literals[progress.position :]))

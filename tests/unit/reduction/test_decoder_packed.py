@@ -9,7 +9,7 @@ from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import overhead_bound
 from proxy.reduction.obtaining import Needs
 from proxy.reduction.tokens import Token, learn_token, literal_token, pack, reference_token, unpack
-from tests.unit.reduction.batches import CHUNK, NAME, WHOLE, batch, hold, literal
+from tests.unit.reduction.batches import CHUNK, NAME, OTHER, OTHER_NAME, WHOLE, batch, hold, literal
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import decoder_of, noise, site
 
@@ -32,6 +32,30 @@ def test_tokens_that_wait_take_little_memory() -> None:
     decoded = decoder.advance()
     assert decoded is not None
     assert decoded.data == CHUNK + literals
+
+
+def test_what_was_delivered_before_a_second_wait_takes_little_memory() -> None:
+    """It came in as many pieces as there were tokens, which took ten times as much as the batch."""
+    decoder, literals = decoder_of(site(ShelfStore())), noise(LARGEST_CHUNK - len(OTHER), 3)
+    many = overhead_bound(len(literals)) // 2 - 100
+    learned = literal(OTHER), learn_token(len(OTHER), OTHER_NAME)  # so that it is not asked for before its turn
+    tokens = WHOLE, literal_token(1) * many, reference_token(OTHER_NAME), *learned, literal(literals[many:])
+    taught = literals[:many] + OTHER + literals[many:]
+    data = batch(*tokens, literals=taught, plain=len(CHUNK) + len(OTHER) + len(taught))
+    tracemalloc.start()
+    try:
+        assert decoder.feed(data) is None
+        decoder.obtaining.fill(NAME, CHUNK)
+        assert decoder.advance() is None
+        assert decoder.obtaining.needs() == Needs(ask=[OTHER_NAME])
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < 2 * len(data)
+    decoder.obtaining.fill(OTHER_NAME, OTHER)
+    decoded = decoder.advance()
+    assert decoded is not None
+    assert decoded.data == CHUNK + literals[:many] + OTHER + taught[many:]
 
 
 def test_a_batch_that_waits_for_each_chunk_is_not_packed_as_a_whole_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
