@@ -275,7 +275,7 @@ class Link:
         except HelloRefused as refused:
             self.close(refused.code, refused.reason)
 
-    def start(self, rounds: Rounds) -> None:
+    def start(self, peer: Peer, rounds: Rounds) -> None:
         self.up = True
 
     def carry(self, mark: int) -> None:
