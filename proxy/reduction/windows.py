@@ -49,13 +49,14 @@ class ContextClaims:
     def claim(self, stream: int, streams: int) -> int:
         """The logarithm of the window that a new frame of the stream may have; 0 if none is left.
 
-        A fair share of what `streams` (those that may want one, this one included) have together, but never more than
-        half of what is left, so that something remains for those to come. A stream keeps what it once got.
+        A fair share of what `streams` (those that may want one, this one included) have together, the shortest one at
+        least, but never more than half of what is left, so that something remains for those to come. A stream keeps
+        what it once got.
         """
         self._claims = {number: size for number, size in self._claims.items() if self._remembered(number)}
         own = self._claims.get(stream, 0)
         left = WINDOWS_MAX - sum(self._claims.values()) + own
-        fair = min(WINDOWS_MAX // max(streams, 1), left // 2)
+        fair = min(max(WINDOWS_MAX // max(streams, 1), 1 << WINDOW_LOG_MIN), left // 2)
         window_log = min(max(fair, own).bit_length() - 1, WINDOW_LOG_MAX)
         if window_log < WINDOW_LOG_MIN:
             return 0

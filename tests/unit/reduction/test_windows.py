@@ -34,6 +34,15 @@ def test_streams_that_begin_together_share() -> None:
     assert min(windows) >= 2 * MIB
 
 
+@pytest.mark.parametrize("streams", [64, 65, 1000])
+def test_however_many_there_are_the_shortest_window_is_had_as_long_as_there_are_any(streams: int) -> None:
+    """Of many connections most rest. With more than 64 none had a window, the only busy one neither."""
+    live = set(range(streams))
+    claims = claims_of(live)
+    windows = [claims.claim(stream, streams) for stream in sorted(live)]
+    assert windows == [WINDOW_LOG_MIN] * 63 + [0] * (streams - 63)
+
+
 def test_something_remains_for_those_that_come_later() -> None:
     live = set(range(9))
     claims = claims_of(live)
