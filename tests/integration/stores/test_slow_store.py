@@ -42,6 +42,7 @@ def test_what_a_slow_store_would_hold_up_goes_by_the_line(bed: Bed) -> None:
         replicate(pair, CONTENT)
         first, second, *_ = shuffled()
         replicate(pair, first)
+        pair.east.wait_for(lambda: store_rate(pair) is not None, "has not heard of west's store")  # told once a second
         assert 0 < (store_rate(pair) or 0) < FAST / 2
         before = pair.east.status()["bytes"]["relieved"]
         replicate(pair, second)
