@@ -110,11 +110,9 @@ class _Progress:
         self.tokens.clear()
         self.at = 0
 
-    def unpack(self) -> bool:
-        """Have the next tokens in `tokens`; False if there are none."""
-        if self.at == len(self.tokens) and self.packed:
-            self.tokens, self.at = unpack(self.packed.popleft()), 0
-        return self.at < len(self.tokens)
+    def unpack(self) -> None:
+        """Have the next packed tokens in `tokens`, all of which are carried out."""
+        self.tokens, self.at = unpack(self.packed.popleft()), 0
 
 
 class Decoder:
@@ -266,10 +264,11 @@ class Decoder:
 
     def _run(self, progress: _Progress) -> bool:
         """Go through all tokens; False if one of them has to wait."""
-        while progress.unpack():
-            if not self._carry_out(progress):
-                return False
-        return True
+        while self._carry_out(progress):
+            if not progress.packed:
+                return True
+            progress.unpack()
+        return False
 
     def _carry_out(self, progress: _Progress) -> bool:
         """Go through those that are unpacked; False if one of them has to wait."""
