@@ -1,6 +1,7 @@
 """Files that are written whole or not at all. Everything here blocks for as long as the disk does."""
 
 import contextlib
+import errno
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -10,13 +11,18 @@ from pathlib import Path
 File = tuple[Path, bytes, int]
 """Path, content, mode."""
 
+_NOWHERE = errno.ENOENT, errno.ENOTDIR, errno.ELOOP
+"""Errors of a path that leads to nothing; the last one of links that lead to each other."""
+
 
 def present(path: Path) -> bool:
     """True if something is there. Raises OSError if it cannot be looked at, for which `Path.exists` of Python 3.14 says
     that nothing is."""
     try:
         path.stat()
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError as error:
+        if error.errno not in _NOWHERE:
+            raise
         return False
     return True
 

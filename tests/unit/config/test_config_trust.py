@@ -68,6 +68,11 @@ def second_indented(pair: Path) -> None:
     own.write_text(own.read_text() + (pair / "west.crt").read_text().replace("-----BEGIN", "  -----BEGIN"))
 
 
+def circle(pair: Path) -> None:
+    (pair / "east.key").unlink()
+    (pair / "east.key").symlink_to("east.key")
+
+
 CERTIFICATE, KEY, PEER = "identity.certificate", "identity.key", "peer[0].certificate"
 
 ONE: list[tuple[str, Spoil, str, str, str]] = [
@@ -80,6 +85,7 @@ ONE: list[tuple[str, Spoil, str, str, str]] = [
         "path of a PEM",
     ),
     ("no key", lambda d: (d / "east.key").unlink(), KEY, "does not exist ({}/east.key)", "path of a PEM file"),
+    ("a circle of links", circle, KEY, "does not exist ({}/east.key)", "path of a PEM file"),
     ("no peer", lambda d: (d / "west.crt").unlink(), PEER, "does not exist ({}/west.crt)", "path of a PEM file"),
     ("rubbish certificate", lambda d: (d / "east.crt").write_text("x"), CERTIFICATE, "not a certificate", "BEGIN CERT"),
     ("empty certificate", lambda d: (d / "east.crt").write_text(""), CERTIFICATE, "not a certificate", "BEGIN CERT"),
