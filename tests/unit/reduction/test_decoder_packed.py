@@ -1,6 +1,8 @@
 """The tokens of a batch that waits are packed, for a thousand streams may wait."""
 
+import contextlib
 import tracemalloc
+from collections.abc import Iterator
 
 import pytest
 
@@ -14,20 +16,27 @@ from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import decoder_of, noise, site
 
 
+@contextlib.contextmanager
+def little_is_kept_of(data: memoryview) -> Iterator[None]:
+    """What this takes, and keeps, is less than twice that batch."""
+    tracemalloc.start()
+    try:
+        yield
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < 2 * len(data)
+
+
 def test_tokens_that_wait_take_little_memory() -> None:
     """All streams of a peer may wait with a batch each, which costs 64 KiB of credit if it is compressed well."""
     decoder, literals = decoder_of(site(ShelfStore())), noise(LARGEST_CHUNK, 3)
     many = overhead_bound(len(literals)) // 2 - 50
     tokens = WHOLE, literal_token(1) * many, literal(literals[many:])
     data = batch(*tokens, literals=literals, plain=1000 + len(literals))
-    tracemalloc.start()
-    try:
+    with little_is_kept_of(data):
         assert decoder.feed(data) is None
         assert decoder.obtaining.needs() == Needs(ask=[NAME])
-        taken, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert taken < 2 * len(data)
     decoder.obtaining.fill(NAME, CHUNK)
     decoded = decoder.advance()
     assert decoded is not None
@@ -42,16 +51,11 @@ def test_what_was_delivered_before_a_second_wait_takes_little_memory() -> None:
     tokens = WHOLE, literal_token(1) * many, reference_token(OTHER_NAME), *learned, literal(literals[many:])
     taught = literals[:many] + OTHER + literals[many:]
     data = batch(*tokens, literals=taught, plain=len(CHUNK) + len(OTHER) + len(taught))
-    tracemalloc.start()
-    try:
+    with little_is_kept_of(data):
         assert decoder.feed(data) is None
         decoder.obtaining.fill(NAME, CHUNK)
         assert decoder.advance() is None
         assert decoder.obtaining.needs() == Needs(ask=[OTHER_NAME])
-        taken, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert taken < 2 * len(data)
     decoder.obtaining.fill(OTHER_NAME, OTHER)
     decoded = decoder.advance()
     assert decoded is not None
