@@ -62,7 +62,12 @@ class Lane(asyncio.BufferedProtocol):
     _counter = 0
     _peer: LanePeer
     """Known as soon as the lane is up."""
-    _rounds: Rounds | None = None
+    _reader: FrameReader
+    _rounds: Rounds
+    _outlet: Outlet
+    _unpaused: Unpaused
+    _timer: asyncio.TimerHandle
+    """These five are there while `_transport` is: until TLS is up a connection should cost nothing."""
     _waiting = False
     """It waits for its next round; nothing is read meanwhile."""
     certificate: tuple[bytes, dict[str, object]] = b"", {}
@@ -100,15 +105,11 @@ class Lane(asyncio.BufferedProtocol):
         """When it came up, by the loop's clock."""
         self.reason = ""
         """Why the lane ends, if we know before the connection does."""
-        self._reader: FrameReader | None = None  # not before TLS is up: until then a connection should cost nothing
         self._transport: asyncio.Transport | None = None
-        self._outlet: Outlet | None = None
         self._can_write = True
         self._connected_at = 0.0
-        self._timer: asyncio.TimerHandle | None = None
         self._lost = False
         self._last_info = TcpInfo()
-        self._unpaused: Unpaused | None = None
 
     @property
     def connected(self) -> bool:
@@ -117,7 +118,9 @@ class Lane(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport = cast(asyncio.Transport, transport)  # uvloop's are not its subclasses
-        self._transport = transport
+        loop = asyncio.get_running_loop()
+        self._connected_at = loop.time()
+        self._timer = loop.call_later(HELLO_TIMEOUT, self._late)
         self.remote = name_of(transport.get_extra_info("peername"))
         tls = transport.get_extra_info("ssl_object")
         self.certificate = tls.getpeercert(binary_form=True), tls.getpeercert()
@@ -126,19 +129,14 @@ class Lane(asyncio.BufferedProtocol):
         self.congestion_control = choose_congestion_control(connection, self._wanted_congestion_control)
         self._reader = FrameReader()
         self._rounds = Rounds()
-        transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
-        loop = asyncio.get_running_loop()
-        self._connected_at = loop.time()
         self._unpaused = Unpaused(connection, self._connected_at)
-        self._timer = loop.call_later(HELLO_TIMEOUT, self._late)
+        transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
+        self._transport = transport  # last: a descriptor may have been lacking
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        assert self._reader is not None
         return self._reader.get_buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
-        assert self._reader is not None
-        assert self._rounds is not None
         self._reader.received(nbytes)
         with self._rounds:
             if self._lost:
@@ -181,7 +179,7 @@ class Lane(asyncio.BufferedProtocol):
 
     def _go_on(self) -> None:
         self._waiting = False
-        if self._reader is None or self._rounds is None or self._transport is None or self._lost:
+        if self._transport is None or self._lost:
             return
         try:
             with self._rounds:
@@ -205,35 +203,33 @@ class Lane(asyncio.BufferedProtocol):
     @property
     def grain(self) -> int:
         """Bytes that a frame should have at most: half of what the kernel is given, but enough to compress well."""
-        return max(GRAIN_MIN, self._outlet.size // 2) if self._outlet is not None else GRAIN_MIN
+        return max(GRAIN_MIN, self._outlet.size // 2) if self._transport is not None else GRAIN_MIN
 
     def stand_apart(self, apart: bool, *, late: bool) -> None:
         """Tell `Portion` what the kernel may be given.
 
         `apart`: what is urgent goes by another lane; `late`: the loop may come late.
         """
-        if self._outlet is not None:
+        if self._transport is not None:
             self._outlet.portion.apart, self._outlet.portion.late = apart, late
 
     @property
     def clogged(self) -> bool:
         """True if `room` has said 0, and the owner has not been told of a change since."""
-        return self._outlet is None or self._outlet.watching
+        return self._transport is None or self._outlet.watching
 
     def room(self) -> int:
         """Bytes that may be written now. After 0, `LanePeer.writable` tells when that has changed."""
-        if not self._can_write or self._outlet is None or self._transport is None or self._transport.is_closing():
+        if not self._can_write or self._transport is None or self._transport.is_closing():
             return 0
         return self._outlet.room(self._transport.get_write_buffer_size())
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end(self.reason or (explain(exc) if exc else "the other side closed the connection"))
-        if self._outlet is not None:
+        if self._transport is not None:
             self._outlet.close()
-        self._outlet = self._unpaused = None
-        self._transport = self._timer = self._reader = self._rounds = (
-            None  # no cycles: many lanes may fail before a collection
-        )
+            del self._reader, self._rounds, self._outlet, self._unpaused, self._timer
+            self._transport = None  # no cycles: many lanes may fail before a collection
         self.disconnected.set()
 
     def start(self, peer: LanePeer, rounds: Rounds) -> None:
@@ -243,8 +239,7 @@ class Lane(asyncio.BufferedProtocol):
         self._rounds = rounds
         self.since = asyncio.get_running_loop().time()
         self.settled.set()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.cancel()
 
     def write(self, frames: list[bytes]) -> None:
         """Send frames, in order.
@@ -255,8 +250,7 @@ class Lane(asyncio.BufferedProtocol):
         if self._transport is not None and not (self._lost or self._transport.is_closing()):
             data = frames[0] if len(frames) == 1 else b"".join(frames)
             self._transport.write(data)
-            if self._outlet is not None:
-                self._outlet.wrote(len(data))
+            self._outlet.wrote(len(data))
 
     def close(self, code: CloseCode, reason: str) -> None:
         """Say why, and let the other side end the connection, which it does when it reads CLOSE; after a second we do.
@@ -300,7 +294,7 @@ class Lane(asyncio.BufferedProtocol):
         `light`: the lane is for what is urgent, or under a cap. `calm`: nothing urgent has gone lately, so that bulk
         may be spared the pauses, too.
         """
-        if self._unpaused is None or self._lost or self.congestion_control != BBR:
+        if self._transport is None or self._lost or self.congestion_control != BBR:
             return
         unpaused, info = self._unpaused, self.tcp_info()
         self.congestion_control = unpaused.light(info, now) if light else unpaused.bulk(info, now, calm)
@@ -347,6 +341,5 @@ class Lane(asyncio.BufferedProtocol):
         self.late = not self.settled.is_set() and waited > HELLO_TIMEOUT * NEARLY
         self.up = False
         self.settled.set()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.cancel()
         self.owner.lost(self, reason)
