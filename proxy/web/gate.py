@@ -103,9 +103,9 @@ class Gate:
         self._forget_gone()
         return len(self._visits)
 
-    def visit_of(self, handler: object) -> Visit | None:
-        """The visit that a request's protocol belongs to."""
-        return next((visit for visit in self._visits if visit.handler is handler), None)
+    def visit_of(self, request: web.BaseRequest) -> Visit | None:
+        """The visit that a request belongs to."""
+        return next((visit for visit in self._visits if visit.handler is request.protocol), None)
 
     async def run(self) -> None:
         """Accept until cancelled or closed, whatever becomes of single connections."""
