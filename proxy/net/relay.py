@@ -30,7 +30,7 @@ from proxy.observe.waiting import Spell, Waiting
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import PeerError
 from proxy.reduction.batch import CODEC_NONE
-from proxy.reduction.draft import EncodedBatch
+from proxy.reduction.outgoing import OutgoingBatch
 
 _CPU, _SOURCE = Waiting.CPU, Waiting.SOURCE  # each read passes here, and attributes of an enum class are slow to read
 
@@ -72,7 +72,7 @@ class Relay(asyncio.BufferedProtocol):
         self._underway = self._encoder.underway
         self.compression = self._encoder.compression
         self._transport: asyncio.Transport | None = None
-        self._outstanding: deque[tuple[int, EncodedBatch]] = deque()  # not consumed: sum of costs with it, batch
+        self._outstanding: deque[tuple[int, OutgoingBatch]] = deque()  # not consumed: sum of costs with it, batch
         self._pauses = Pauses(coders, self.waits, owner.worker, self._flush, self._ship_whole)
         self._packing = Packing(owner.pump)
         self.delivery = Delivery(
@@ -335,7 +335,7 @@ class Relay(asyncio.BufferedProtocol):
         if self._owner.worker.kick():
             self._rest_if_needed()
 
-    def _send(self, batch: EncodedBatch) -> int:
+    def _send(self, batch: OutgoingBatch) -> int:
         """Queue a batch in the tunnel; its length."""
         cost = self._owner.streams.send_data(self.stream, batch.data, batch.plain)
         length, batch.data = len(batch.data), b""  # the tunnel keeps it as long as need be

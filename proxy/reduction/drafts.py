@@ -5,8 +5,8 @@ from collections import deque
 from dedupstore.store import ChunkStore, Place
 from proxy.reduction.batch import NO_SECTION, Section, assemble
 from proxy.reduction.compression import Compression
-from proxy.reduction.draft import Draft, EncodedBatch
 from proxy.reduction.holdings import Holdings
+from proxy.reduction.outgoing import OutgoingBatch
 from proxy.reduction.tokens import learn_token, literal_token, more_token, slice_token
 from proxy.reduction.underway import Underway
 
@@ -32,10 +32,10 @@ class Drafts:
         self._compression = compression
         self._underway = underway
         self._plain_max = plain_max
-        self._full: deque[Draft] = deque()
+        self._full: deque[OutgoingBatch] = deque()
         self._full_plain = 0  # bytes of these
         self._taken = 0  # plain bytes of batches that were taken, without records
-        self.draft = Draft()
+        self.draft = OutgoingBatch()
         """The batch that is being written."""
         self.sliced: tuple[bytes, int] | None = None
         """The chunk that the last SLICE named, and the offset at which MORE would go on; None behind a literal. Whoever
@@ -124,11 +124,11 @@ class Drafts:
         if self.draft.plain:
             self._full.append(self.draft)
             self._full_plain += self.draft.plain
-            self.draft = Draft()
+            self.draft = OutgoingBatch()
 
     # -- taking ------------------------------------------------------------------------------------------------
 
-    def take(self, section: Section = NO_SECTION) -> EncodedBatch | None:
+    def take(self, section: Section = NO_SECTION) -> OutgoingBatch | None:
         """The next batch, with those records; None if it would deliver nothing.
 
         Its chunks stay pinned until `Underway` is told that it was delivered, or that it never will be.
@@ -138,31 +138,23 @@ class Drafts:
             return None
         tokens = draft.write(self._underway.run_room if draft.referring else 0)
         codec, encoded = self._compression.encode(draft.literals, draft.literal)
-        data = assemble(draft.plain, codec, tokens, draft.literal, encoded, section)
+        draft.data = assemble(draft.plain, codec, tokens, draft.literal, encoded, section)
+        draft.after_deduplication = len(tokens) + draft.literal + section.length
         self._underway.send(draft)
-        plain, reduced = draft.plain + section.records, len(tokens) + draft.literal + section.length
         self._taken += draft.plain
         if self._full:
             self._full.popleft()
             self._full_plain -= draft.plain
         else:
-            self.draft = Draft()
-        return EncodedBatch(
-            data,
-            plain,
-            draft.literal,
-            draft.known,
-            reduced,
-            draft.references,
-            draft.named,
-            draft.lists,
-            draft.pinned,
-            draft.learned,
-        )
+            self.draft = OutgoingBatch()
+        draft.plain += section.records
+        draft.records = section.records
+        del draft.tokens, draft.referring, draft.literals  # `data` has them
+        return draft
 
     def ending(self) -> tuple[int, bytes]:
         """What END says: the total of plain bytes, and the mark to learn the last chunk if no batch carries it."""
-        draft, self.draft = self.draft, Draft()
+        draft, self.draft = self.draft, OutgoingBatch()
         self._holdings.add_all([place for _, place in draft.learned])
         return self._taken, b"".join(draft.tokens)
 
@@ -173,5 +165,5 @@ class Drafts:
                 self._store.unpin(container)
         self._full.clear()
         self._full_plain = 0
-        self.draft = Draft()
+        self.draft = OutgoingBatch()
         self._compression.close()

@@ -13,9 +13,9 @@ from proxy.iscsi.prediction import Predictor
 from proxy.iscsi.record import PLAIN
 from proxy.reduction.batch import BATCH_PLAIN_MAX, CODEC_NONE, CODEC_ZSTD, NO_SECTION, Section
 from proxy.reduction.compression import WORTH_TRYING, Compression, zstd
-from proxy.reduction.draft import EncodedBatch
 from proxy.reduction.drafts import BATCH_TARGET
 from proxy.reduction.encoder import Encoder
+from proxy.reduction.outgoing import OutgoingBatch
 from proxy.reduction.payload import Payload
 
 _TARGET = 2 * BATCH_TARGET
@@ -220,7 +220,7 @@ class SpanEncoder:
         total, tokens = self._drafts.ending()
         return total + self.sent, tokens
 
-    def take(self) -> EncodedBatch | None:
+    def take(self) -> OutgoingBatch | None:
         """The next batch, or None if there is none that delivers anything. As of `Drafts`."""
         self._taken += self._drafts.next_plain
         return self._drafts.take(self._section() if self._records else NO_SECTION)

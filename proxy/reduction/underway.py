@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from dedupstore.store import ChunkStore
-from proxy.reduction.draft import Draft, EncodedBatch
 from proxy.reduction.holdings import Holdings
+from proxy.reduction.outgoing import OutgoingBatch
 from proxy.reduction.relief import Relief
 from proxy.reduction.runs import Order, Runs
 
@@ -49,16 +49,16 @@ class Underway:
         self.relieved += length
         self._relief.relieved(length)
 
-    def send(self, draft: Draft) -> None:
+    def send(self, batch: OutgoingBatch) -> None:
         """The batch goes, its tokens written."""
-        self._note_known(draft.known)
-        self._referred.update(draft.named)
-        self._runs.send(draft.lists)
-        self._holdings.referred(draft.references)
-        if draft.learned:
-            self._holdings.send([place for _, place in draft.learned])
+        self._note_known(batch.known)
+        self._referred.update(batch.named)
+        self._runs.send(batch.lists)
+        self._holdings.referred(batch.references)
+        if batch.learned:
+            self._holdings.send([place for _, place in batch.learned])
 
-    def delivered(self, batch: EncodedBatch) -> None:
+    def delivered(self, batch: OutgoingBatch) -> None:
         """The peer has consumed the batch: its pins end, and it holds what the batch taught or had to be filled for."""
         missed = self._missed.keys() & batch.named if self._missed else set()
         _uncount(self._referred, batch.named)
@@ -70,7 +70,7 @@ class Underway:
         _uncount(self._taught, [name for name, _ in batch.learned])
         self._holdings.add_all([place for _, place in batch.learned])
 
-    def abandon(self, batch: EncodedBatch) -> None:
+    def abandon(self, batch: OutgoingBatch) -> None:
         """The stream is over and the batch may never arrive: its pins end."""
         self._end_misses(batch, self._missed.keys() & batch.named)
         self._release(batch, found=False)
@@ -89,12 +89,12 @@ class Underway:
         """What a run of that name stands for: the fingerprints of its chunks; None if none is on its way."""
         return self._runs.listed(name)
 
-    def _end_misses(self, batch: EncodedBatch, missed: set[bytes]) -> None:
+    def _end_misses(self, batch: OutgoingBatch, missed: set[bytes]) -> None:
         """The batch refers to nothing any more. `missed`: what it names and the peer has asked for."""
         _uncount(self._missed, missed)
         self._holdings.ended(batch.references, sum(name not in batch.lists for name in missed))
 
-    def _release(self, batch: EncodedBatch, *, found: bool) -> None:
+    def _release(self, batch: OutgoingBatch, *, found: bool) -> None:
         """`found`: the peer knew what its runs stand for."""
         self._note_known(-batch.known)
         self._runs.end(batch.lists, found=found)

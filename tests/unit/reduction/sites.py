@@ -15,10 +15,10 @@ from proxy.reduction.beginnings import Beginnings
 from proxy.reduction.compression import Compression, Compressor, zstd
 from proxy.reduction.contexts import ContextReader, ContextWriter
 from proxy.reduction.decoder import DecodedBatch, Decoder
-from proxy.reduction.draft import EncodedBatch
 from proxy.reduction.encoder import GRAIN_MAX, Encoder
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.obtaining import Needs
+from proxy.reduction.outgoing import OutgoingBatch
 from proxy.reduction.relief import Relief
 from proxy.reduction.runs import Order
 from proxy.reduction.windows import WINDOW_LOG_MIN, ContextMemory
@@ -163,8 +163,8 @@ class Stream:
         self.encoder.course.follows = self.follows
         self.decoder = decoder_of(self.far)
         self.queue: deque[bytes] = deque()
-        self.undecoded: deque[EncodedBatch] = deque()
-        self.unconfirmed: deque[EncodedBatch] = deque()
+        self.undecoded: deque[OutgoingBatch] = deque()
+        self.unconfirmed: deque[OutgoingBatch] = deque()
         self.asked: deque[bytes] = deque()
         self._to_load: bytes | None = None
         self._behind = False

@@ -9,8 +9,8 @@ from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import Sender
 from proxy.reduction.contexts import ContextReader
 from proxy.reduction.decoder import Decoder
-from proxy.reduction.draft import EncodedBatch
 from proxy.reduction.encoder import Encoder
+from proxy.reduction.outgoing import OutgoingBatch
 from proxy.reduction.span_decoder import SpanDecoder
 from proxy.reduction.span_encoder import SpanEncoder
 from proxy.reduction.windows import ContextMemory
@@ -37,7 +37,7 @@ class Direction(Stream):
 
     def __init__(self, near: Site, far: Site, chunker: Chunker) -> None:
         super().__init__(near, far, chunker=chunker)
-        self.batches: list[EncodedBatch] = []
+        self.batches: list[OutgoingBatch] = []
         self.cost = 0
         """Plain bytes of the batches."""
 

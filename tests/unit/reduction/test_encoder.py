@@ -8,9 +8,9 @@ import pytest
 from dedupstore.chunker import Chunker
 from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import BATCH_PLAIN_MAX, dissect, length_bound
-from proxy.reduction.draft import EncodedBatch
 from proxy.reduction.drafts import BATCH_TARGET
 from proxy.reduction.encoder import READ_BYTES, Encoder
+from proxy.reduction.outgoing import OutgoingBatch
 from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, SLICE, learn_token
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import (
@@ -31,11 +31,11 @@ DATA = noise(40_000, 5)
 LENGTHS = SMALL_CHUNKS.cut(DATA, final=True)
 
 
-def opcodes(batch: EncodedBatch) -> list[int]:
+def opcodes(batch: OutgoingBatch) -> list[int]:
     return [token[0] for token in dissect(memoryview(batch.data)).tokens]
 
 
-def written(encoder: Encoder, data: bytes) -> EncodedBatch:
+def written(encoder: Encoder, data: bytes) -> OutgoingBatch:
     """The data, a pause, and the batch that goes out."""
     while data:
         room = encoder.buffer(len(data))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from dedupstore.chunker import LARGEST_CHUNK, Chunker
 from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import dissect
-from proxy.reduction.draft import NAMED_MAX
 from proxy.reduction.obtaining import KEPT_MAX
+from proxy.reduction.outgoing import NAMED_MAX
 from proxy.reduction.prefix import common_prefix
 from proxy.reduction.tokens import LITERAL, MORE, REFERENCE, SLICE
 from tests.unit.iscsi.pdus import command, data_out, write_10

@@ -1,4 +1,4 @@
-"""A batch while it is written, and on its way: what it says, and what it refers to."""
+"""A batch on its way out, from its first token until the peer has consumed it: what it says, and what it refers to."""
 
 from dataclasses import dataclass, field
 
@@ -14,12 +14,15 @@ _NOWHERE = (0, 0)
 
 
 @dataclass(slots=True)
-class Draft:
+class OutgoingBatch:
     """Loop thread. What is written to it is the affair of `Drafts`, but for chunks that are named."""
 
     plain: int = 0
+    """What END counts: bytes that tokens deliver, and once it is taken records."""
     literal: int = 0
     """Of these, bytes that go as they are."""
+    records: int = 0
+    """Likewise, bytes of records."""
     tokens: list[bytes] = field(default_factory=list)
     """Empty where references come: see `referring`."""
     referring: list[tuple[int, list[bytes]]] = field(default_factory=list)
@@ -28,6 +31,7 @@ class Draft:
     behind: tuple[int, int] = _NOWHERE  # the place behind the chunk that was referred to last
     literals: list[bytes] = field(default_factory=list)
     pinned: set[int] = field(default_factory=set)
+    """Containers that must stay in our store until the peer has consumed the batch."""
     learned: list[tuple[bytes, Place]] = field(default_factory=list)
     references: int = 0
     """How often tokens refer to a chunk; complete once they are written."""
@@ -37,11 +41,14 @@ class Draft:
     """By a run's name: the fingerprints of its chunks."""
     named_bytes: int = 0
     """Length of these chunks together."""
+    after_deduplication: int = 0
+    """Bytes of tokens, and of literals and records before compression; known, as `data` is, once it is taken."""
+    data: bytes = b""
 
     @property
     def known(self) -> int:
         """Bytes that the peer has to find: what references and slices deliver."""
-        return self.plain - self.literal
+        return self.plain - self.literal - self.records
 
     def may_name(self, name: bytes, length: int, most: int = NAMED_MAX) -> bool:
         """True if tokens may refer to that chunk of so many bytes."""
@@ -81,23 +88,3 @@ class Draft:
         if self.lists:
             self.named.update(self.lists)
         return b"".join(self.tokens)
-
-
-@dataclass(slots=True)
-class EncodedBatch:
-    """A batch on its way, and what must stay in our store until the peer has consumed it."""
-
-    data: bytes
-    plain: int
-    """What END counts: bytes that tokens deliver, and records."""
-    literal: int
-    """Of these, bytes that go as they are."""
-    known: int
-    """Of these, bytes that the peer has to find: what references and slices deliver."""
-    after_deduplication: int
-    """Bytes of tokens, and of literals and records before compression."""
-    references: int
-    named: set[bytes]
-    lists: dict[bytes, bytes]
-    pinned: set[int]
-    learned: list[tuple[bytes, Place]]
