@@ -6,8 +6,9 @@ a `container`, some MiB that are filled in order of arrival, and both share what
 in memory. `roster` says which container goes next, `beliefs` what peers are thought to hold, `reuse` what a larger
 store would still have held. On disk a container takes a slot of the file that `container_file` keeps, and `index`
 finds chunks in it by LMDB, whose table of `readers` is made before; `gone` has what the index is yet to forget, and
-`scatter` says when a chunk is read alone. `opening` decides what of an existing store can be trusted, with `walk` and
-`nodes` that look over the index first, and `lock` keeps a second process out. What lies on disk is written down in
+`scatter` says when a chunk is read alone. `opening` decides whether an existing store can be trusted, with `walk` and
+`nodes` that look over the index first, and `lock` keeps a second process out; `parts` says what of the directory is the
+store's, and sets it aside, `fitting` what of it a configured size has room for. What lies on disk is written down in
 FORMAT.md; what can go wrong is in `errors`.
 """
 
@@ -20,7 +21,7 @@ from typing import NamedTuple
 from dedupstore.disk import CACHE_BYTES, DiskStore
 from dedupstore.errors import StoreUnusable
 from dedupstore.memory import MemoryStore
-from dedupstore.opening import purge
+from dedupstore.parts import purge
 from dedupstore.store import ChunkStore
 
 __all__ = ["Verified", "open_store", "purge_store", "verify_store"]

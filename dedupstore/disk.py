@@ -15,7 +15,8 @@ from dedupstore.container import Container, Layout, Slab
 from dedupstore.disk_cache import MOST_UNWRITTEN, DiskCache
 from dedupstore.errors import DiskFull, FileTooLong, IndexFull, StoreFault, StoreUnusable
 from dedupstore.index import Change
-from dedupstore.opening import close_files, open_files, warn_of_copies
+from dedupstore.opening import close_files, open_files
+from dedupstore.parts import warn_of_copies
 from dedupstore.pause import Pause
 from dedupstore.store import CONTAINER_BYTES, StoreFigures
 

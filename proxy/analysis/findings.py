@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dedupstore.chunker import AVERAGE
-from dedupstore.opening import LEAST_BYTES
+from dedupstore.fitting import LEAST_BYTES
 from proxy.analysis.chunks import Chunked
 from proxy.analysis.compressibility import Compressed
 from proxy.analysis.stores import Hits

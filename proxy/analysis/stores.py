@@ -7,7 +7,7 @@ Waldspurger et al., Efficient MRC Construction with SHARDS, FAST 2015.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dedupstore.opening import LEAST_BYTES
+from dedupstore.fitting import LEAST_BYTES
 
 FOLLOWED = 1 << 15
 """Chunks that a store's model remembers at most."""

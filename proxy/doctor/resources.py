@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from dedupstore.opening import LEAST_BYTES, containers_of
+from dedupstore.fitting import LEAST_BYTES, containers_of
 from proxy.config.model import SiteConfig
 from proxy.doctor.facts import Disk, Memory, NoDisk
 from proxy.doctor.findings import Finding, attention, ok, problem

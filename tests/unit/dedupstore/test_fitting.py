@@ -6,7 +6,7 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from dedupstore import open_store, opening, verify_store
+from dedupstore import fitting, open_store, verify_store
 from dedupstore.container import DATA_OFFSET, MAX_ENTRIES, PAGE_BYTES, SMALL, Layout
 from dedupstore.disk import DiskStore
 from dedupstore.index import Index
@@ -103,7 +103,7 @@ def test_a_smaller_size_may_leave_an_index_that_is_much_too_large(path: Path, mo
     """Half of the chunks went, and left pages half full: written anew it filled all the room that it was given, so that
     no container could go. The site did not start any more.
     """
-    monkeypatch.setattr(opening, "_LEAST_INDEX", 1 << 20)  # it takes millions of chunks otherwise
+    monkeypatch.setattr(fitting, "_LEAST_INDEX", 1 << 20)  # it takes millions of chunks otherwise
     monkeypatch.setattr(Index, "crowded", lambda index, change: False)  # as where transactions are small beside the map
     store: ChunkStore = DiskStore(path, 512 << 20, cache_bytes=32 << 20, new=SMALL)
     for number in range(SMALL.max_entries * 240):
@@ -112,7 +112,7 @@ def test_a_smaller_size_may_leave_an_index_that_is_much_too_large(path: Path, mo
             store.write()
     store.close()
     monkeypatch.undo()
-    monkeypatch.setattr(opening, "_LEAST_INDEX", 1 << 20)
+    monkeypatch.setattr(fitting, "_LEAST_INDEX", 1 << 20)
     store = opened(path, 256 << 20)
     assert healthy(store)
     assert store.figures().containers > 0

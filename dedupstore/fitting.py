@@ -1,0 +1,111 @@
+"""How a configured size is divided, and what of a store fits in: rules 3 and 4 of FORMAT.md, "Opening"."""
+
+from typing import NamedTuple
+
+from dedupstore.container import LARGE, PAGE_BYTES, SMALL, Layout
+from dedupstore.container_file import ContainerFile
+from dedupstore.index import Change, Index, Meta
+from dedupstore.roster import Row
+
+LEAST_BYTES = 64 << 20
+_LEAST_INDEX = 16 << 20
+_SMALL_FROM = 1 << 30
+"""Bytes of a store that has room for a container for each of many streams, if containers are small."""
+_SMALL_TO = 512 << 30
+"""In a larger one the list of small containers would take too much memory."""
+
+
+class Sizes(NamedTuple):
+    """How a configured size is divided."""
+
+    index_bytes: int
+    container_bytes: int
+    """With the superblock's slot."""
+    new: Layout
+    """Of a store that is created now."""
+
+    @classmethod
+    def of(cls, size_bytes: int, new: Layout | None) -> "Sizes":
+        """The division that FORMAT.md gives, unless `new` says otherwise."""
+        index = max(_LEAST_INDEX, size_bytes // 32 // PAGE_BYTES * PAGE_BYTES)
+        few_or_many = not _SMALL_FROM <= size_bytes <= _SMALL_TO
+        return cls(index, size_bytes - index, new or (LARGE if few_or_many else SMALL))
+
+    def map_bytes(self, present: int) -> int:
+        """How long the map of an index that has so many bytes has to be. Of a store that has shrunk they may be more
+        than there should be, and making the index smaller takes room of its own."""
+        return self.index_bytes if present <= self.index_bytes else present + _LEAST_INDEX
+
+    def slots(self, layout: Layout) -> int:
+        """How many containers there may be."""
+        return self.container_bytes // layout.slot_bytes - 1
+
+
+def containers_of(size_bytes: int) -> int:
+    """How many containers a new store of that size may come to hold."""
+    sizes = Sizes.of(size_bytes, None)
+    return sizes.slots(sizes.new)
+
+
+def fit(
+    containers: ContainerFile, index: Index, meta: Meta, sizes: Sizes, alarms: dict[str, str]
+) -> tuple[Index, list[tuple[int, Row]]]:
+    """The index, perhaps another one, and the rows of the containers that stay, the one that was filled first first."""
+    rows = index.rows()
+    slots = sizes.slots(containers.layout)
+    kept = _within_file(rows, containers)
+    if len(kept) < len(rows):
+        alarms["short"] = f"The file `containers` is too short: {len(rows) - len(kept)} containers are lost."
+    kept = sorted(_one_a_slot(kept), key=lambda one: (one[1].sealed, one[0]))
+    kept = [(container, row) for container, row in kept if 1 <= row.slot <= slots]
+    _drop(index, meta, rows, kept)
+    containers.cut(slots)
+    return _fit_index(index, meta, sizes, containers.layout, kept)
+
+
+def _fit_index(
+    index: Index, meta: Meta, sizes: Sizes, layout: Layout, rows: list[tuple[int, Row]]
+) -> tuple[Index, list[tuple[int, Row]]]:
+    """Write an index too large for its map anew; as often as it still is, the oldest quarter of the containers goes."""
+    most = sizes.index_bytes
+    while index.file_bytes() > most:
+        most = _most_live(sizes.index_bytes, layout, index.page_bytes)
+        index = index.compacted(index.file_bytes() + _LEAST_INDEX)
+        if index.file_bytes() > most:
+            kept = rows[len(rows) // 4 + 1 :]
+            _drop(index, meta, rows, kept)
+            rows = kept
+        else:
+            index.close()
+            index = Index(index.path, sizes.index_bytes)
+    return index, rows
+
+
+def _most_live(map_bytes: int, layout: Layout, page_bytes: int) -> int:
+    """Bytes of an index without free pages that leave as much of its map as it takes to remove a container.
+
+    With less nothing could be learned any more: nor could anything go to make room for it (`Index.crowded`).
+    """
+    usable = map_bytes * 9 // 10
+    return max(usable - 2 * layout.max_entries * page_bytes, usable // 3)
+
+
+def _within_file(rows: list[tuple[int, Row]], containers: ContainerFile) -> list[tuple[int, Row]]:
+    size, each, ahead = containers.size(), containers.layout.slot_bytes, containers.layout.data_offset
+    return [(name, row) for name, row in rows if row.slot * each + ahead + row.bytes <= size]
+
+
+def _one_a_slot(rows: list[tuple[int, Row]]) -> list[tuple[int, Row]]:
+    # A transaction that failed while the slot was already written over leaves two rows; the younger one is right.
+    latest = {row.slot: container for container, row in rows}
+    return [(container, row) for container, row in rows if latest[row.slot] == container]
+
+
+def _drop(index: Index, meta: Meta, rows: list[tuple[int, Row]], kept: list[tuple[int, Row]]) -> None:
+    alive = {container for container, _ in kept}
+    gone = {container: list[bytes]() for container, _ in rows if container not in alive}
+    if gone:
+        index.commit(Change(meta.next, removed=gone))
+    if index.chunks() > sum(row.entries for _, row in kept):
+        index.sweep(alive.__contains__)
+    index.refresh()

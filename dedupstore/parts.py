@@ -1,0 +1,160 @@
+"""What a store's directory holds: its parts, what is not the store's, and copies that were set aside."""
+
+import errno
+import os
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dedupstore.errors import DiskFull, StoreUnusable
+from dedupstore.index import FILES
+from dedupstore.lock import StoreLock
+
+_SET_ASIDE_KEPT = 3
+_SET_ASIDE = "set-aside-"
+_PARTS = ("containers", "index")
+_EMPTY_DISK = "lost+found"
+"""`index` may be a disk of its own."""
+_APART = "name a directory of its own as store.path, or move that away"
+
+_REMEDIES: dict[object, str] = {
+    errno.EACCES: "let this user write there",
+    errno.EPERM: "let this user write there",
+    errno.EROFS: "mount it writable, or let its service write there (ReadWritePaths of a systemd unit, a container's"
+    " volume)",
+    errno.ENOSPC: "make room on the disk",
+    errno.EDQUOT: "raise the quota",
+    errno.EINVAL: "configure a path on a local disk",
+    errno.ENODEV: "configure a path on a local disk",
+}
+
+
+def purge(path: Path) -> None:
+    """Delete everything that the store keeps; its next opening finds a new one. Raises StoreBusy or StoreUnusable."""
+    try:
+        if not _present(path):
+            return
+        lock = StoreLock(path)
+        try:
+            names = (*_PARTS, *_set_aside_names(path))
+            _refuse_links(path, names)
+            refuse_strangers(path)
+            for name in names:
+                _delete(path / name)
+        except BaseException:  # what is left of it may be of one who died with it
+            lock.release(orderly=not lock.orphaned)
+            raise
+        lock.release()
+    except OSError as error:
+        raise StoreUnusable(f"store {path} cannot be purged: {error}; {remedy_for(error)}") from error
+
+
+def make(path: Path) -> None:
+    """Make the directory unless it is there. Raises StoreUnusable, and OSError."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        there = next(place for place in (path, *path.absolute().parents) if os.path.lexists(place))
+        remedy = "move it away, or name a directory as store.path"
+        raise StoreUnusable(f"store {path}: {there} is not a directory; {remedy}") from error
+
+
+def _refuse_links(path: Path, names: tuple[str, ...]) -> None:
+    """What they lead to would stay, or only a part would go. Raises StoreUnusable."""
+    links = [name for name in names if (path / name).is_symlink()]
+    if links:
+        remedy = "delete the link, and what it leads to"
+        raise StoreUnusable(f"store {path} cannot be purged: {path / links[0]} is a symbolic link; {remedy}")
+
+
+def refuse_strangers(path: Path) -> None:
+    """No store makes a directory `containers`, nor an `index` without its own files: they are somebody else's, as are
+    podman's images in /var/lib. Raises StoreUnusable, and OSError."""
+    place, index = path / "containers", path / "index"
+    if place.is_dir():
+        raise StoreUnusable(f"store {path}: {place} is a directory, which no store makes; {_APART}")
+    found = {entry.name for entry in index.iterdir()} - {_EMPTY_DISK} if index.is_dir() else set()
+    if found and found.isdisjoint(FILES):
+        raise StoreUnusable(f"store {path}: {index / min(found)} is nothing that a store makes; {_APART}")
+
+
+def refuse_loose_ends(path: Path) -> None:
+    """A disk that is not mounted is no reason to set aside what is there of the store. Raises StoreUnusable."""
+    loose = [path / name for name in _PARTS if (path / name).is_symlink() and not (path / name).exists()]
+    if loose:
+        remedy = "mount what it leads to, or delete it"
+        raise StoreUnusable(f"store {path} cannot be opened: {loose[0]} is a link that leads nowhere; {remedy}")
+
+
+def refuse_half(path: Path) -> None:
+    """Opening would begin the other half, in the way of the one that was moved or is not mounted. Raises
+    StoreUnusable."""
+    gone = [part for part in (path / "containers", path / "index" / FILES[0]) if not _present(part)]
+    if len(gone) == 1:
+        remedy = "put it back, or the next start of the site begins an empty store"
+        raise StoreUnusable(f"store {path} cannot be opened: {gone[0]} is not there; {remedy}")
+
+
+def _present(path: Path) -> bool:
+    """Raises OSError if it cannot be looked at, for which `Path.exists` of Python 3.14 says that nothing is there."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def set_aside(path: Path, now: float) -> None:
+    """Move all parts into a directory of their own, and delete the oldest beyond three. Raises OSError."""
+    name = _SET_ASIDE + datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ")
+    names = [name, *(f"{name}-{count}" for count in range(2, 100))]
+    place = next(path / name for name in names if not (path / name).exists())
+    place.mkdir(mode=0o700)
+    try:
+        _move(path, place)
+    except OSError:  # as with a disk that is mounted as `index`: all stays where it is, or each try would make a copy
+        _move(place, path)
+        place.rmdir()
+        raise
+    # By a clock that was set back this one is older than the others, and would go at once.
+    others = [old for old in _set_aside_names(path) if old != place.name]
+    for old in others[: 1 - _SET_ASIDE_KEPT]:
+        _delete(path / old)
+
+
+def _move(source: Path, target: Path) -> None:
+    for part in _PARTS:
+        if (source / part).exists():
+            (source / part).rename(target / part)
+
+
+def _set_aside_names(path: Path) -> list[str]:
+    """Oldest first."""
+    found = [entry for entry in path.iterdir() if entry.name.startswith(_SET_ASIDE)]
+    return [entry.name for entry in sorted(found, key=lambda entry: (entry.lstat().st_mtime_ns, entry.name))]
+
+
+def warn_of_copies(path: Path, alarms: dict[str, str]) -> None:
+    """Copies that were set aside are an alarm, and so is why, until somebody has deleted them. Raises OSError."""
+    names = _set_aside_names(path)
+    if names:
+        alarms["set-aside"] = f"Beside the store lie copies that were set aside; delete {', '.join(names)} in {path}."
+    else:
+        alarms.pop("set-aside", None)
+        alarms.pop("replaced", None)
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def remedy_for(error: BaseException) -> str:
+    """What an operator may do about it."""
+    if isinstance(error, DiskFull):  # as LMDB reports it, it may be an I/O error
+        return _REMEDIES[errno.ENOSPC]
+    cause = error.__cause__ or error
+    code = getattr(cause, "errno", None) or getattr(cause, "code", None)
+    return _REMEDIES.get(code, "see to the disk, or configure another path")
