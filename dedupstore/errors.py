@@ -52,8 +52,6 @@ class StoreBusy(StoreError):
 
     def __init__(self, path: str, holder: str) -> None:
         super().__init__(f"store {path} is in use by {holder}; stop that process or configure another path")
-        self.path = path
-        self.holder = holder
 
 
 class StoreUnusable(StoreError):
