@@ -1,12 +1,13 @@
 """How a bench ends: nothing that it made stays, and what it started ends at the latest when it is killed."""
 
+import fcntl
 import os
 import shutil
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,16 +15,36 @@ from proxy.cli.ending import ended_in_order
 from proxy.errors import ExitCode
 
 BOUND = Path(__file__).with_name("bound.py")
+SCRATCH = "isthmus-scratch-"
+"""How names of directories begin that are removed when nobody claims them: nothing else may be called so."""
 
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A directory for temporary files. Interrupts while it is removed, which may be gigabytes, leave nothing."""
-    directory = Path(tempfile.mkdtemp(prefix="isthmus-"))
+    """A directory for temporary files. Interrupts while it is removed, which may be gigabytes, leave nothing.
+
+    What is left by those that were killed goes first: the kernel has ended their claims, which are locks (flock(2)).
+    """
+    for left in {path.parent for path in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*/*")}:
+        with suppress(OSError), _claim(left, fcntl.LOCK_NB):  # an empty one, without a path in it, may just begin
+            _remove(left)
+    directory = Path(tempfile.mkdtemp(prefix=SCRATCH))
+    with _claim(directory):
+        try:
+            yield directory
+        finally:
+            _remove(directory)
+
+
+@contextmanager
+def _claim(directory: Path, mode: int = 0) -> Iterator[None]:
+    """Raises OSError if somebody else has it and `mode` is LOCK_NB."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        yield directory
+        fcntl.flock(descriptor, fcntl.LOCK_EX | mode)
+        yield
     finally:
-        _remove(directory)
+        os.close(descriptor)
 
 
 def _remove(directory: Path) -> None:

@@ -18,7 +18,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -27,7 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, Self
 
-from bench.ending import bound
+from bench.ending import bound, scratch
 
 if TYPE_CHECKING:  # ends of load import this module, and start quicker without what reads settings
     from bench.wan import Wan
@@ -220,8 +219,8 @@ class Pair:
         Without a directory a temporary one is used and removed at the end. With one, certificates, stores and logs
         stay, so that a later pair starts warm.
         """
-        self._temporary = None if directory else tempfile.TemporaryDirectory(prefix="isthmus-")
-        self.directory = directory or Path(self._temporary.name if self._temporary else "")
+        self._temporary = contextlib.ExitStack()
+        self.directory = directory or self._temporary.enter_context(scratch())
         self.forwards: dict[str, Address] = {name: ("127.0.0.1", free_port()) for name in exports}
         self.east = Site("east", self.directory, free_port())
         self.west = Site("west", self.directory, free_port())
@@ -302,8 +301,7 @@ class Pair:
         """Whatever still runs is killed; a temporary directory is removed."""
         for site in self.sites:
             site.kill()
-        if self._temporary:
-            self._temporary.cleanup()
+        self._temporary.close()
 
     def _east(self, tunnel: str) -> str:
         forwards = "".join(

@@ -62,6 +62,15 @@ send(wan, [Dataset("unanswered", 1 << 44)], [("127.0.0.1", port)], [types.Simple
 """What starts an end that waits for one at `port`."""
 
 
+KILLED = """
+import os, signal
+from bench.ending import scratch
+with scratch() as directory:
+    (directory / "volume").touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
 def started(code: str, *before: str) -> "subprocess.Popen[str]":
     command = [*before, sys.executable, "-c", code]
     return subprocess.Popen(
@@ -168,3 +177,21 @@ def test_interrupts_while_files_are_removed_leave_none(tmp_path: Path, monkeypat
     with pytest.raises(KeyboardInterrupt):
         used()
     assert not list(tmp_path.iterdir())
+
+
+def test_what_was_killed_leaves_is_removed_by_the_next_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    others = tmp_path / "isthmus-results" / "figures"
+    others.mkdir(parents=True)
+    with scratch() as mine:
+        (mine / "volume").touch()
+        with started(KILLED) as killed:
+            killed.wait(PATIENCE)
+        (left,) = {path.parent for path in tmp_path.glob("*/volume")} - {mine}
+        with scratch():
+            assert not left.exists()
+            assert (mine / "volume").exists()
+    assert others.exists()
