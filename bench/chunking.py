@@ -16,7 +16,7 @@ from rich.table import Table
 
 from bench.datasets import PAGE, Dataset
 from bench.ending import program
-from bench.suite import write
+from bench.programs import write
 from dedupstore.chunker import Chunker
 from dedupstore.fingerprint import fingerprint
 from proxy.errors import ExitCode

@@ -2,8 +2,12 @@
 
 import os
 import platform
+import re
+import shutil
+import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,17 @@ from proxy import __version__
 
 BUSY = 0.5
 """Load at the start above which a warning is given."""
+KERNEL = Path("/proc/sys/net/ipv4")
+"""Its settings of TCP, of the network namespace that this thread is in."""
+TOOLS = {
+    "iperf3": ["iperf3", "--version"],
+    "tgtd": ["tgtd", "--version"],
+    "qemu-img": ["qemu-img", "--version"],
+    "fio": ["fio", "--version"],
+    "ssh": ["ssh", "-V"],
+    "stunnel": ["stunnel", "-version"],
+}
+"""How each says its version, first line, on either stream."""
 
 
 def warn_if_busy() -> None:
@@ -33,6 +48,34 @@ def machine_facts() -> dict[str, Any]:
         "load_before": os.getloadavg()[0],
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
+
+
+def all_facts() -> dict[str, Any]:
+    """Those, memory, and the versions of the tools that may take part."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    chosen = KERNEL / "tcp_congestion_control"
+    congestion = chosen.read_text().strip() if chosen.exists() else "unknown"
+    return {**machine_facts(), "memory": memory, "congestion_control": congestion, "tools": versions()}
+
+
+def congestion_controls() -> list[str]:
+    """Those that this kernel has."""
+    return (KERNEL / "tcp_available_congestion_control").read_text().split()
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Of the tools that are installed."""
+    return {name: _version(command) for name, command in TOOLS.items() if shutil.which(command[0])}
+
+
+def _version(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    found = re.search(r"\d+(?:\.\d+)+\w*", done.stdout + done.stderr)
+    return found.group() if found else "unknown"
 
 
 def machine_text(facts: dict[str, Any]) -> str:

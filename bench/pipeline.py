@@ -9,7 +9,6 @@ import argparse
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
@@ -21,11 +20,11 @@ from bench import kernels, load
 from bench.baseline import plain_pair
 from bench.datasets import Dataset
 from bench.ending import program, scratch
-from bench.figures import MANY, STORES, Measurement, Results, show
 from bench.machine import machine_facts, warn_if_busy
+from bench.pipeline_results import MANY, STORES, Measurement, Results, show
+from bench.programs import FAILURES, tell, whole, write
 from bench.replicator import Sink, replicate
 from bench.sites import Address, Pair, keygen
-from bench.suite import FAILURES, whole, write
 from proxy.config.units import SIZE, parse_size, show_size
 from proxy.errors import ExitCode
 
@@ -50,7 +49,7 @@ ONE_AFTER_ANOTHER = {
 class Pipeline:
     """The run: what it measures goes into `results`."""
 
-    def __init__(self, size: int, memory_size: int, rounds: int, directory: Path, tell: Callable[[str], None]) -> None:
+    def __init__(self, size: int, memory_size: int, rounds: int, directory: Path) -> None:
         """`size` bytes a transfer, `memory_size` for the test of resident memory with a disk store.
 
         One connection and many are compared in so many `rounds`, in turns: in a full store, and whatever else the
@@ -61,7 +60,6 @@ class Pipeline:
         self._memory_size = memory_size
         self._rounds = rounds
         self._directory = directory
-        self._tell = tell
         self._files: dict[str, Path] = {}
         self._limits: dict[tuple[str, str, str], float] = {}
 
@@ -76,7 +74,7 @@ class Pipeline:
         self._measure_slow_array()
 
     def _prepare(self) -> None:
-        self._tell(f"generating {len(KINDS)} files of {self._size // MIB} MiB")
+        tell(f"generating {len(KINDS)} files of {self._size // MIB} MiB")
         for site in ("east", "west"):
             keygen(site, self._directory)
         for number, kind in enumerate((*KINDS, "many")):
@@ -88,7 +86,7 @@ class Pipeline:
 
     def _measure_kernels(self) -> None:
         for kind, compressibility in KINDS.items():
-            self._tell(f"kernels, one core, {kind}")
+            tell(f"kernels, one core, {kind}")
             sample = b"".join(Dataset("sample", min(KERNEL_SAMPLE, self._size), compressibility))
             found = kernels.measure(sample, self._directory)
             self.results.kernels[kind] = {name: 1 / seconds for name, seconds in found.items()}
@@ -105,7 +103,7 @@ class Pipeline:
             plain_pair(self._directory, address) as via,
         ):
             for connections in (1, MANY):
-                self._tell(f"plain TLS relay pair, {connections} connections")
+                tell(f"plain TLS relay pair, {connections} connections")
                 best = max(load.run(file, via, sink, load.Shape(connections)).rate for _ in range(2))
                 self.results.baseline[str(connections)] = best
 
@@ -152,7 +150,7 @@ class Pipeline:
         self.results.transfers.append(self._transfer(pair, kind, sink, name, shape))
 
     def _transfer(self, pair: Pair, kind: str, sink: load.Process, name: str, shape: load.Shape) -> Measurement:
-        self._tell(f"{pair.store} store, {kind}, {shape.connections} connections, {name}")
+        tell(f"{pair.store} store, {kind}, {shape.connections} connections, {name}")
         before = pair.east.status()["bytes"]["wire"]
         run = load.run(self._files[kind], pair.forwards[name_of(kind)], sink, shape)
         wire = pair.east.status()["bytes"]["wire"] - before
@@ -177,7 +175,7 @@ class Pipeline:
         )
 
     def _measure_latency(self) -> None:
-        self._tell("latency of questions and answers")
+        tell("latency of questions and answers")
         with load.listening("echo") as (address, _):
             self._ask("direct", address)
             with plain_pair(self._directory, address) as via:
@@ -204,7 +202,7 @@ class Pipeline:
             ) as pair,
         ):
             for name in ("cold", "warm"):
-                self._tell(f"resident memory, disk store, {self._memory_size // MIB} MiB to a slow array, {name}")
+                tell(f"resident memory, disk store, {self._memory_size // MIB} MiB to a slow array, {name}")
                 transfer = replicate(volume.writes(MIB), pair.forwards["array"])
                 self._note_peaks(pair, store_size, f"slow array, {name}", transfer.verified)
 
@@ -242,13 +240,7 @@ def main() -> int:
     warn_if_busy()
     try:
         with scratch() as directory:
-            pipeline = Pipeline(
-                options.size,
-                options.memory_size,
-                options.rounds,
-                directory,
-                lambda line: print(line, file=sys.stderr, flush=True),
-            )
+            pipeline = Pipeline(options.size, options.memory_size, options.rounds, directory)
             pipeline.run()
     except FAILURES as error:
         print(f"bench-pipeline failed: {error}", file=sys.stderr)

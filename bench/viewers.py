@@ -28,8 +28,8 @@ from bench.datasets import Dataset
 from bench.ending import bound, program, scratch
 from bench.goals import Goal, goal_table
 from bench.machine import machine_facts, machine_text, warn_if_busy
+from bench.programs import FAILURES, tell, whole, write
 from bench.sites import Pair, Site, environment
-from bench.suite import FAILURES, whole, write
 from bench.tables import plain_table
 from proxy.config.units import show_size
 from proxy.errors import ExitCode
@@ -188,11 +188,6 @@ def figures(bench: Bench) -> dict[str, object]:
         "goals": goals,
         "identical": bench.identical,
     }
-
-
-def tell(line: str) -> None:
-    """How far it is."""
-    print(line, file=sys.stderr, flush=True)
 
 
 def main() -> int:

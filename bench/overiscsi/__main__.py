@@ -1,13 +1,22 @@
 """`python -m bench.overiscsi`: see the package."""
 
 from bench.array import ArrayFailure, IscsiTarget
+from bench.cases import Benchmark, Case
 from bench.ending import program
 from bench.initiator.initiator import Protocol
 from bench.initiator.login import LoginRefused
-from bench.overiscsi.cases import CASES
-from bench.suite import Suite
+from bench.overiscsi.images import images
+from bench.overiscsi.second_pass import second_pass
+from bench.overiscsi.throughput import throughput
 
-SUITE = Suite(
+CASES = {
+    "throughput": Case("One connection that writes, MB/s: understood, and the same bytes as plain TCP", throughput),
+    "second-pass": Case("A volume that was written before: % of it on the wire, both ways", second_pass),
+    "images": Case("A file system after another one: % of it on the wire, both ways", images),
+}
+"""In the order in which they are measured."""
+
+BENCHMARK = Benchmark(
     "bench-iscsi",
     "bench.overiscsi",
     'What it costs and brings that the pair understands iSCSI, beside protocol = "tcp".',
@@ -17,4 +26,4 @@ SUITE = Suite(
 )
 
 if __name__ == "__main__":
-    program(SUITE.run)
+    program(BENCHMARK.run)

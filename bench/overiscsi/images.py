@@ -7,16 +7,13 @@ are written one command after the other, or several at once, whose data then com
 from collections.abc import Iterator
 from pathlib import Path
 
-import zstandard
-
 from bench.array import ArrayFailure
+from bench.case_results import Figure
+from bench.cases import Bench
+from bench.compressed import compressed
 from bench.overiscsi.filesystems import CHANGES, KINDS, SIZE, Kind, keep, lacking, make
 from bench.overiscsi.stage import MIB, PROTOCOLS, Cost, Writer, by_ours, by_qemu, standing
-from bench.overwan.bench import Bench
-from bench.overwan.results import Figure
 
-WINDOW_LOG = 27
-"""As `zstd --long`."""
 ORDERS = {"in order": by_qemu(1, MIB), "8 at once": by_ours(MIB)}
 
 
@@ -33,7 +30,7 @@ def _kind(bench: Bench, kind: Kind) -> Iterator[Figure]:
     make(kind, keep, first)
     for name, change in CHANGES.items():
         make(kind, change, other)
-        alone = compressed(other, 3), compressed(other, 12)
+        alone = compressed_share(other, 3), compressed_share(other, 12)
         for order, write in ORDERS.items():
             what = f"{name}, {order}"
             bench.tell(f"{kind.name}, {what}")
@@ -56,11 +53,6 @@ def _pass(bench: Bench, protocol: str, write: Writer, first: Path, other: Path) 
         return Cost(cost.share, cost.header, before.identical and cost.identical)
 
 
-def compressed(image: Path, level: int) -> float:
-    """Percent of the image that zstd makes of it, all at once; above level 3 as with `--long`."""
-    long = level > 3
-    parameters = zstandard.ZstdCompressionParameters.from_level(
-        level, window_log=WINDOW_LOG if long else 0, enable_ldm=long
-    )
-    data = image.read_bytes()
-    return 100 * len(zstandard.ZstdCompressor(compression_params=parameters).compress(data)) / len(data)
+def compressed_share(image: Path, level: int) -> float:
+    """Percent of the image that zstd leaves of it."""
+    return 100 * compressed([image.read_bytes()], level) / image.stat().st_size

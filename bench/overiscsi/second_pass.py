@@ -9,11 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from bench.case_results import Figure
+from bench.cases import Bench
 from bench.datasets import Dataset
 from bench.goals import Goal
 from bench.overiscsi.stage import KIB, MIB, PROTOCOLS, Cost, Writer, by_ours, by_qemu, standing
-from bench.overwan.bench import Bench
-from bench.overwan.results import Figure
 
 MOST = 1.0
 """Percent of the plain bytes."""

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
+from bench.case_results import Figure
+from bench.cases import Bench
 from bench.datasets import Dataset
 from bench.goals import Goal
 from bench.load import LoadFailure, Run
 from bench.overiscsi import ends
 from bench.overiscsi.conversation import Conversation
-from bench.overwan.bench import Bench
-from bench.overwan.results import Figure
 from bench.sites import Pair, free_port
 from proxy.config.units import show_size
 

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from types import TracebackType
 
+from bench.case_results import Figure
+from bench.cases import Bench
+from bench.course import Recorder
 from bench.datasets import Dataset
 from bench.goals import Goal
+from bench.lines import MBIT, Setting, standing, untrue
 from bench.overwan import iperf
-from bench.overwan.bench import ENDLESS, Bench, Stream, pair_on
-from bench.overwan.course import Recorder
-from bench.overwan.lines import MBIT, Setting, standing, untrue
-from bench.overwan.results import Figure
+from bench.overwan.streams import ENDLESS, Stream, pair_on
 from bench.replicator import Sink
 from bench.sites import Address, SiteFailure
 from bench.wan import Wan

@@ -2,20 +2,18 @@
 
 from collections.abc import Iterator
 
-import zstandard
-
+from bench.case_results import Figure
+from bench.cases import Bench
+from bench.compressed import LEVEL, compressed
 from bench.datasets import Dataset
 from bench.goals import Goal
-from bench.overwan.bench import Bench, Stream, pair_on
-from bench.overwan.lines import Setting, standing, untrue
-from bench.overwan.results import Figure
+from bench.lines import Setting, delivered, standing, untrue
+from bench.overwan.streams import Stream, pair_on
 
 SETTING = Setting(loss=1)
 COMPRESSIBILITY = 38.0
 SECONDS = 40.0
 """About how long the volume takes."""
-LEVEL, WINDOW_LOG = 12, 27
-"""Those of `zstd -12 --long`."""
 WORST = 8.0
 """Percent longer than the best."""
 
@@ -28,10 +26,10 @@ def compressible(bench: Bench) -> Iterator[Figure]:
     best = compressed(volume)
     with standing(SETTING) as wan, pair_on(wan, "array") as (pair, _):
         bench.tell(f"{SETTING.text}: the same, cold")
-        before = wan.stats()["west"]["delivered_bytes"]
+        before = delivered(wan)
         with Stream(wan, pair.forwards["array"], volume) as stream:
             transfer = stream.wait()
-        wire = wan.stats()["west"]["delivered_bytes"] - before
+        wire = delivered(wan) - before
         least = best * 8 / SETTING.goodput
         goal = Goal("38 %, over best", 100 * (transfer.seconds / least - 1), WORST, False, "%")
         values = {
@@ -41,10 +39,3 @@ def compressible(bench: Bench) -> Iterator[Figure]:
             "zstd, %": 100 * best / size,
         }
         yield Figure(SETTING.text, f"{size >> 20} MiB", dict(values), (goal,), transfer.verified, untrue(wan, SETTING))
-
-
-def compressed(volume: Dataset) -> int:
-    """Bytes that are left of it in one piece, by one thread."""
-    parameters = zstandard.ZstdCompressionParameters.from_level(LEVEL, enable_ldm=True, window_log=WINDOW_LOG)
-    compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
-    return sum(len(compressor.compress(buffer)) for buffer in volume) + len(compressor.flush())

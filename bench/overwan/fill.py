@@ -5,14 +5,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from bench.case_results import Figure
+from bench.cases import Bench
+from bench.course import Course, Recorder
 from bench.datasets import Dataset
 from bench.goals import Goal
+from bench.lines import MBIT, Setting, exhausted, standing, untrue
 from bench.machine import Cores
 from bench.overwan import iperf
-from bench.overwan.bench import Bench, Stream, pair_on
-from bench.overwan.course import Course, Recorder
-from bench.overwan.lines import MBIT, Setting, exhausted, standing, untrue
-from bench.overwan.results import Figure
+from bench.overwan.streams import Stream, pair_on
 from bench.replicator import Transfer
 from bench.wan import Wan
 

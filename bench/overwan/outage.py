@@ -3,12 +3,13 @@
 import time
 from collections.abc import Iterator
 
+from bench.case_results import Figure
+from bench.cases import Bench
+from bench.course import Course, Recorder
 from bench.datasets import Dataset
 from bench.goals import Goal
-from bench.overwan.bench import Bench, Stream, pair_on
-from bench.overwan.course import Course, Recorder
-from bench.overwan.lines import MBIT, Setting, standing, untrue
-from bench.overwan.results import Figure
+from bench.lines import MBIT, Setting, delivered, standing, untrue
+from bench.overwan.streams import Stream, pair_on
 from bench.replicator import Transfer
 from bench.sites import Pair
 from bench.wan import Wan
@@ -40,7 +41,7 @@ def _interrupted(
 ) -> tuple[Transfer, Course, tuple[float, float]]:
     """What came of it, what the line delivered meanwhile, and when it went out and came back."""
     with (
-        Recorder(lambda: wan.stats()["west"]["delivered_bytes"]) as recorder,
+        Recorder(lambda: delivered(wan)) as recorder,
         Stream(wan, pair.forwards["array"], volume) as stream,
     ):
         time.sleep(before)

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
+from bench.case_results import Figure
+from bench.cases import Bench
+from bench.course import Course, Recorder
 from bench.datasets import Dataset
 from bench.goals import Goal
-from bench.overwan.bench import ENDLESS, Bench, Stream, pair_on
-from bench.overwan.course import Course, Recorder
-from bench.overwan.lines import MBIT, Setting, standing, untrue
-from bench.overwan.results import Figure
+from bench.lines import MBIT, Setting, delivered, standing, untrue
+from bench.overwan.streams import ENDLESS, Stream, pair_on
 from bench.sites import Pair
 from bench.wan import Wan
 
@@ -102,11 +103,6 @@ def judged(name: str, course: Course, window: float, identical: bool, excuse: st
     mean = sum(windows) / len(windows)
     values = {"Mb/s": mean, "least": min(windows), "most": max(windows)}
     return Figure(SETTING.text, f"{name} {CAP}", dict(values), goals, identical, excuse)
-
-
-def delivered(wan: Wan) -> int:
-    """Bytes toward west."""
-    return int(wan.stats()["west"]["delivered_bytes"])
 
 
 def _rate(bench: Bench, count: Callable[[], float]) -> float:

@@ -11,11 +11,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bench.case_results import Figure
+from bench.cases import Bench
 from bench.datasets import Dataset
 from bench.goals import Goal
-from bench.overwan.bench import Bench, pair_on
-from bench.overwan.lines import MBIT, Setting, standing, untrue
-from bench.overwan.results import Figure
+from bench.lines import MBIT, Setting, standing, untrue
+from bench.overwan.streams import pair_on
 from bench.replicator import Transfer, replicate
 from bench.sites import Pair
 from bench.slow_disk import NoSlowDisk, slow_reads

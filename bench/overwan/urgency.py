@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from bench import load
+from bench.case_results import Figure
+from bench.cases import Bench
 from bench.datasets import Dataset
 from bench.goals import Goal
+from bench.lines import Setting, standing, untrue
 from bench.overwan import iperf
-from bench.overwan.bench import ENDLESS, Bench, Stream, pair_on
-from bench.overwan.lines import Setting, standing, untrue
-from bench.overwan.results import Figure
+from bench.overwan.streams import ENDLESS, Stream, pair_on
 from bench.sites import Address
 from bench.wan import Wan
 

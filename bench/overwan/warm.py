@@ -6,11 +6,11 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 from bench import load
+from bench.case_results import Figure
+from bench.cases import Bench
 from bench.datasets import Dataset
 from bench.goals import Goal
-from bench.overwan.bench import Bench
-from bench.overwan.lines import Setting, untrue, widen
-from bench.overwan.results import Figure
+from bench.lines import Setting, untrue, widen
 from bench.sites import Pair
 from bench.wan import Line, Wan, line
 from proxy.config.units import show_size

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.array import IscsiTarget
+from bench.lines import MBIT, Setting, exhausted, standing, untrue
 from bench.machine import Cores
-from bench.overwan.lines import MBIT, Setting, exhausted, standing, untrue
-from bench.replay import lines
+from bench.replay import published_lines as lines
 from bench.replay.trial import Lacking
 from bench.sites import Address, Pair
 from bench.wan import Wan

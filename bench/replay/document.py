@@ -156,6 +156,13 @@ def met(summary: Summary | None) -> str:
     return "yes" if summary.met else "NO"
 
 
+def caveat(results: Results, figure: str, *cells: str) -> str:
+    """What has to be said beside a finding that rests on these cells: their first remark, in brackets; or nothing."""
+    summaries = (results.summary(cell, figure) for cell in cells)
+    remarks = [remark for summary in summaries if summary for remark in summary.remarks]
+    return f" ({remarks[0]}: this says little)" if remarks else ""
+
+
 def plain_section(title: str, results: Results) -> Iterator[Section]:
     """Every figure of every cell, for suites that have no more to say."""
     notes = Notes()

@@ -18,9 +18,10 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 
+from bench.course import Course, Recorder
 from bench.datasets import Dataset
 from bench.ending import bound
-from bench.overwan.course import Course, Recorder
+from bench.lines import delivered
 from bench.replicator import Sink, Transfer, replicate
 from bench.sites import Address, SiteFailure, environment
 from bench.wan import Wan
@@ -104,11 +105,6 @@ def send(
         given_up = _give_up(sources, begun + most) if most else None
         transfers = tuple(_transfer(source, None if given_up is None else REST_SECONDS) for source in sources)
     return Flow(transfers, line.course, arrived.course, given_up)
-
-
-def delivered(wan: Wan) -> int:
-    """Bytes toward west."""
-    return int(wan.stats()["west"]["delivered_bytes"])
 
 
 def course_samples(course: Course, since: float) -> list[list[float]]:

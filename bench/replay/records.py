@@ -38,7 +38,7 @@ class Record:
     settings: dict[str, Any]
     """The trial's."""
     machine: dict[str, Any]
-    """Facts and versions, as of `bench.replay.machine`."""
+    """Facts and versions, as of `bench.machine.all_facts`."""
     state: State
     seconds: float
     """How long the trial had taken when the cell was finished."""

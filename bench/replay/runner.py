@@ -1,7 +1,6 @@
 """One trial after another: what is finished is kept and skipped, what fails ends only itself."""
 
 import errno
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
@@ -9,16 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from bench.ending import scratch
-from bench.load import LoadFailure
-from bench.replay import machine
+from bench.machine import all_facts
+from bench.programs import FAILURES
 from bench.replay.records import Record, RecordFailure, Records, State
 from bench.replay.suite import Suite
 from bench.replay.trial import Lacking, Stage, Trial
-from bench.sites import SiteFailure
-from bench.wan import WanFailure
 
-FAILURES: tuple[type[Exception], ...] = (SiteFailure, LoadFailure, WanFailure, OSError, subprocess.SubprocessError)
-"""What may go wrong with any trial."""
 FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -64,7 +59,7 @@ def outstanding(records: Records, works: Sequence[Work], again: bool = False) ->
 
     `again`: what is finished of these works does not count. Raises RecordFailure.
     """
-    facts = machine.facts()
+    facts = all_facts()
     wanted = {_key(work, cell): blank(work, cell, facts) for work in works for cell in work.trial.cells}
     suites = {work.suite.name: blank(work, "", facts) for work in works}
     kept = {(each.suite, each.cell, each.repeat): each for name in suites for each in records.of(name) if each.finished}
@@ -105,7 +100,7 @@ def blank(work: Work, cell: str, facts: dict[str, Any], **more: Any) -> Record:
 
 
 def _measure(records: Records, work: Work, watcher: Watcher, tally: Tally) -> None:
-    facts, began = machine.facts(), time.monotonic()
+    facts, began = all_facts(), time.monotonic()
     waiting = list(work.trial.cells)
 
     def keep(cell: str, **more: Any) -> None:

@@ -22,4 +22,4 @@ class Suite:
     lacking: Callable[[], str] = lambda: ""
     """Why nothing of it can be measured here, with the remedy; or nothing."""
     failures: tuple[type[Exception], ...] = ()
-    """What may go wrong besides `bench.replay.runner.FAILURES`; ends the trial, not the run."""
+    """What may go wrong besides `bench.programs.FAILURES`; ends the trial, not the run."""

@@ -7,10 +7,10 @@ on lines that get faster and faster, until the emulator cannot keep up.
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from rich import print as show
 
+from bench.machine import congestion_controls
 from bench.tables import plain_table
 from bench.wan.probe import tcp_rate, train
 from bench.wan.settings import Line
@@ -110,9 +110,8 @@ def packets_on(
 
 def speed_at(rate: str, backend: str) -> Speed:
     """One TCP connection on a line of that rate, 5 ms each way; BBR where the kernel has it."""
-    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
     with line(Line.of(rate=rate, delay="5ms"), backend=backend) as wan:
-        achieved = tcp_rate(wan, "bbr" if "bbr" in known else "cubic", SETTLE, MEASURE)
+        achieved = tcp_rate(wan, "bbr" if "bbr" in congestion_controls() else "cubic", SETTLE, MEASURE)
         ways = wan.stats().values()
     bits = Line.of(rate=rate).west.rate
     late = max(way.get("late_p99", 0.0) for way in ways)

@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 
 from bench.datasets import Dataset
-from bench.overwan.lines import KERNEL, MBIT, standing, untrue
+from bench.lines import MBIT, standing, untrue
+from bench.machine import KERNEL, congestion_controls
 from bench.replay import tunnels
 from bench.replay.flow import Flow, send, sinks
-from bench.replay.lines import KNOWN
 from bench.replay.suite import Suite
 from bench.replay.suites.alternatives_report import PASSES, VOLUMES, Place, published_rate, report
 from bench.replay.suites.field import volume
@@ -136,8 +136,7 @@ def _perfect(contents: Dataset) -> float:
 
 
 def _lacking_control(name: str) -> str:
-    known = KNOWN.read_text().split()
-    return "" if name in known else f"this kernel has no {name} (modprobe tcp_{name})"
+    return "" if name in congestion_controls() else f"this kernel has no {name} (modprobe tcp_{name})"
 
 
 ALTERNATIVES = Suite(

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from bench.replay.arrays import NO_LINE, TITLES, WAYS
-from bench.replay.document import Notes, Plot, Section, Series, Table, measured, number, times
+from bench.replay.document import Notes, Plot, Section, Series, Table, caveat, measured, number, times
 from bench.replay.results import Results
-from bench.replay.suites.caveats import caveat
 from proxy.plan.zones import by_rate, by_size, together
 
 KIB = 1 << 10

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from bench.replay.arrays import LINES, TITLES, WAYS
-from bench.replay.document import Notes, Plot, Section, Series, Table, measured, number, times
+from bench.replay.document import Notes, Plot, Section, Series, Table, caveat, measured, number, times
 from bench.replay.fio import HOST
 from bench.replay.results import Results
-from bench.replay.suites.caveats import caveat
 
 HOST_ALONE = "host-alone"
 MANY, FEW = 18, 3

@@ -12,9 +12,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from bench.compressed import compressed
 from bench.datasets import Dataset
-from bench.overwan.compressible import compressed
-from bench.overwan.lines import MBIT, standing, untrue
+from bench.lines import MBIT, standing, untrue
 from bench.replay.flow import send, sinks
 from bench.replay.suite import Suite
 from bench.replay.suites.field_pass import GIB, MIB, SETTING, Case, Pass

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.datasets import Dataset
-from bench.overwan.lines import Setting
+from bench.lines import Setting
 from bench.replay.flow import Flow
 from bench.replay.suites import field_published as published
 from bench.replay.suites.field_report import COLD_GOAL, PASSES, WARM_GOAL

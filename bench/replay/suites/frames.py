@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from bench.overwan.lines import Setting, standing
+from bench.lines import Setting, standing
 from bench.replay.flow import sinks
-from bench.replay.lines import RATES, Span, array_control, not_carried, quiet, steady, unmeasured
+from bench.replay.published_lines import RATES, Span, array_control, not_carried, quiet, steady, unmeasured
 from bench.replay.suite import Suite
 from bench.replay.suites.frames_report import DELAY, LINES, LOSSES, MTUS, WAYS, Place, report, told
 from bench.replay.trial import Options, Outcome, Stage, Trial

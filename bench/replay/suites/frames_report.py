@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from bench.replay.document import Notes, Plot, Section, Series, Table, measured, number, percent, span, times
-from bench.replay.lines import RATES, TITLES
+from bench.replay.published_lines import RATES, TITLES
 from bench.replay.results import Results
 from bench.replay.trial import Outcome
 

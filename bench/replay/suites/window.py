@@ -9,9 +9,9 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-from bench.overwan.lines import MBIT, Setting, standing
+from bench.lines import MBIT, Setting, standing
 from bench.replay.flow import sinks
-from bench.replay.lines import RATES, Span, array_control, not_carried, quiet, steady, unmeasured
+from bench.replay.published_lines import RATES, Span, array_control, not_carried, quiet, steady, unmeasured
 from bench.replay.suite import Suite
 from bench.replay.suites.window_report import DELAYS, LINES, WAYS, WINDOWS, Place, report
 from bench.replay.trial import Options, Outcome, Stage, Trial

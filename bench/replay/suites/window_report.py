@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from bench.replay.document import Notes, Plot, Section, Series, Table, measured, number, percent, span
-from bench.replay.lines import RATES, TITLES
+from bench.replay.published_lines import RATES, TITLES
 from bench.replay.results import Results
 
 LINES = tuple(RATES)

@@ -19,7 +19,6 @@ from bench.datasets import Dataset
 from bench.replay import fio
 from bench.replay.arrays import EMULATED, LINES, WAYS, Arrays, Ground, lacking, see_room, standing_on
 from bench.replay.fio import Area, FioFailure, Found, Job, disk, load
-from bench.replay.segments import Segments
 from bench.replay.suite import Suite
 from bench.replay.suites.workloads_report import (
     HEALTHY,
@@ -29,6 +28,7 @@ from bench.replay.suites.workloads_report import (
     places,
     report,
 )
+from bench.replay.tcp_counters import Segments
 from bench.replay.trial import Figure, Options, Outcome, Stage, Trial
 
 MIB = 1 << 20

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from bench.replay.arrays import LINES, NO_LINE, TITLES, WAYS
-from bench.replay.document import Notes, Plot, Section, Series, Table, measured, number, times
+from bench.replay.document import Notes, Plot, Section, Series, Table, caveat, measured, number, times
 from bench.replay.fio import RANDOM, SEQUENTIAL_READ, SEQUENTIAL_WRITE
 from bench.replay.results import Results
-from bench.replay.suites.caveats import caveat
 
 WORKS = {"read": SEQUENTIAL_READ, "random": RANDOM, "write": SEQUENTIAL_WRITE}
 WORDS = {

@@ -13,10 +13,10 @@ from typing import cast
 import pytest
 
 from bench.datasets import Dataset
-from bench.overwan.bench import ENDLESS
-from bench.overwan.lines import Setting
+from bench.lines import Setting
+from bench.overwan.streams import ENDLESS
 from bench.replay.flow import READY, send
-from bench.replay.lines import steady
+from bench.replay.published_lines import steady
 from bench.replay.trial import Stage
 from bench.replicator import Sink
 from bench.sites import Address, environment

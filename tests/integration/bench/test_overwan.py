@@ -10,10 +10,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from bench.case_results import Results
 from bench.overwan import iperf
-from bench.overwan.results import Results
+from bench.programs import write
 from bench.sites import environment
-from bench.suite import write
 from bench.wan import Wan, WanFailure
 from bench.wan.namespaces import lacking, lacking_tun
 from tests.integration.bed.lines import line_or_skip

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from bench.datasets import Dataset
-from bench.overwan.bench import ENDLESS, Stream
+from bench.overwan.streams import ENDLESS, Stream
 from bench.wan import Wan
 
 

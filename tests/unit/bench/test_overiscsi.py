@@ -7,19 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.array import ArrayFailure
-from bench.datasets import Dataset
 from bench.goals import Goal
 from bench.initiator.pdu import FINAL, Digests, Opcode, Pdu, Reader
 from bench.load import LoadFailure, Run, answer
-from bench.overiscsi import __main__ as command
 from bench.overiscsi import ends, filesystems, images, second_pass, throughput
-from bench.overiscsi.cases import CASES
 from bench.overiscsi.conversation import Conversation
 from bench.overiscsi.stage import Cost
-from bench.overwan.bench import Bench
-from bench.overwan.results import Results
-from bench.suite import Case
 
 MB = 10**6
 CONTENT = bytes(range(256)) * 1000  # 256,000 bytes: the last command and the last PDU are shorter
@@ -119,13 +112,6 @@ def test_a_file_system_has_no_goal_but_has_to_arrive() -> None:
     assert figure.met == "BYTES DIFFER"
 
 
-def test_zstd_alone_finds_what_is_far_away_only_with_a_long_window(tmp_path: Path) -> None:
-    content = b"".join(Dataset("twice", 6 << 20))
-    image = tmp_path / "image"
-    image.write_bytes(content + content)
-    assert images.compressed(image, 12) < 51 < images.compressed(image, 3)
-
-
 @pytest.mark.skipif(bool(filesystems.lacking()), reason=filesystems.lacking())
 @pytest.mark.parametrize("change", [filesystems.move, filesystems.revise])
 def test_a_changed_file_system_has_most_of_the_files(tmp_path: Path, change: filesystems.Change) -> None:
@@ -143,21 +129,3 @@ def test_a_changed_file_system_has_most_of_the_files(tmp_path: Path, change: fil
     kept = [number for number in range(40) if bytes([number]) * 5000 in first]
     assert len(kept) == 40
     assert sum(bytes([number]) * 5000 in other for number in range(40)) >= 38
-
-
-def test_a_case_that_fails_ends_only_itself(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail(bench: Bench) -> list[object]:
-        raise ArrayFailure("no array today")
-
-    def succeed(bench: Bench) -> list[object]:
-        return [throughput.judged(throughput.SHAPES[2], "cold", [cost(2, 2)], [cost(2, 2)])]
-
-    for name, measure in (("images", fail), ("throughput", succeed)):
-        monkeypatch.setitem(CASES, name, Case("title", measure))  # type: ignore[arg-type]
-    results = Results({}, 1.0)
-    command.SUITE.measure(Bench(Path(), print), ["images", "throughput"], results)
-    assert results.failures == {"images": "no array today"}
-    assert len(results.figures["throughput"]) == 1
-    assert "images failed: no array today" in capsys.readouterr().err

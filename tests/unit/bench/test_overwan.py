@@ -1,79 +1,21 @@
 """What `make bench-wan` computes from what it measures: rates over time, verdicts, tables. Nothing is sent here."""
 
-import io
-import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from bench.datasets import Dataset
-from bench.goals import Goal
-from bench.load import LoadFailure, Run, summary
+from bench.cases import Bench
+from bench.lines import Setting, exhausted
+from bench.load import Run, summary
 from bench.overwan import alone, iperf, outage, shares, slow_store, urgency, warm
-from bench.overwan.__main__ import SUITE
-from bench.overwan.bench import Bench
-from bench.overwan.cases import CASES
-from bench.overwan.compressible import compressed
-from bench.overwan.course import Course, Recorder, Sample
 from bench.overwan.fill import AS_SHIPPED, CUBIC, judged, settled
 from bench.overwan.fill import Run as Filling
-from bench.overwan.lines import Setting, exhausted
-from bench.overwan.results import Figure, Results, show
 from bench.overwan.urgency import added, overflow
 from bench.replicator import Transfer
-from bench.suite import Case
 from bench.wan import WanFailure
+from tests.unit.bench.growing import growing
 
-FACTS = {"isthmus": "0", "python": "3", "processor": "p", "cores": 2, "load_before": 0.0}
 FIELD = Setting(loss=1)
-
-
-def growing(*rates: float, every: float = 1.0, start: float = 100.0) -> Course:
-    """One sample more than rates; each rate holds for `every` seconds."""
-    samples = [Sample(start, 0)]
-    for rate in rates:
-        samples.append(Sample(samples[-1].at + every, samples[-1].so_far + rate * every))
-    return Course(samples)
-
-
-def test_a_course_is_even_between_samples() -> None:
-    course = growing(10, 30)
-    assert [course.count(at) for at in (0, 100, 100.5, 101, 101.5, 102, 999)] == [0, 0, 5, 10, 25, 40, 40]
-    assert course.rate(100.5, 101.5) == 20
-    assert course.rate(101, 101) == 0
-
-
-def test_the_steady_part_leaves_out_rest_start_and_tail() -> None:
-    course = growing(0, 0, 1, 1, 50, 50, 50, 2, 0, 0)
-    assert (course.began, course.ended) == (102, 108)
-    assert course.steady(2, 1) == 50
-    assert course.steady(60) == 0
-
-
-def test_all_whole_windows_count() -> None:
-    course = growing(10, 20, 30, 40)
-    assert list(course.windows(2, 100, 104)) == [15, 25, 35]
-    assert list(course.windows(2, 100.5, 103)) == [25]
-    assert list(course.windows(5, 100, 104)) == []
-
-
-def test_full_again_is_where_a_full_second_begins() -> None:
-    burst = growing(9, 0, 0, 9, 0, 9, 9, 9)
-    assert burst.full_again(101, 9, seconds=2) == 4
-    assert burst.full_again(101, 9, seconds=1) == 2
-    assert burst.full_again(107, 9, seconds=2) is None
-
-
-def test_a_recorder_sees_the_beginning_and_the_end() -> None:
-    counts = iter(range(10_000))
-    with Recorder(lambda: next(counts)) as recorder:
-        pass
-    samples = recorder.course.samples
-    assert [sample.so_far for sample in samples] == list(range(len(samples)))
-    assert len(samples) >= 2
-    assert sorted(samples) == samples
 
 
 def test_a_line_in_words_and_in_figures() -> None:
@@ -196,84 +138,6 @@ def test_what_found_the_queue_full_is_a_share() -> None:
     before = {"packets": 100, "queue": 10}
     assert overflow(before, {"packets": 300, "queue": 15}) == 0.025
     assert overflow(before, before) == 0
-
-
-def test_one_piece_compresses_as_far_as_the_data_allow() -> None:
-    size = 2 << 20
-    assert compressed(Dataset("any", size)) >= size
-    assert 0.5 < compressed(Dataset("any", size, 38)) / size < 0.65
-
-
-def goal(measured: float) -> Goal:
-    return Goal("as shipped / bbr", measured, 97, True, "%")
-
-
-def results() -> Results:
-    found = Results(FACTS, 1.0)
-    values: dict[str, float | None] = {"steady": 41.23, "all": 1234.5, "bbr": 42, "cubic": None, "limit": 1043.4}
-    text = Setting("1Gbit", 100, 0.1).text
-    found.figures["fill"] = [
-        Figure(text, "as shipped", values, (goal(98.2),)),
-        Figure(text, "cubic, lanes", values, (goal(80),)),
-        Figure(text, "as shipped", values, (goal(50),), excuse="the cores were busy (99%)"),
-    ]
-    return found
-
-
-def shown(found: Results) -> str:
-    out = io.StringIO()
-    show(found, {name: case.title for name, case in CASES.items()}, Console(file=out, width=80))
-    return out.getvalue()
-
-
-def test_the_tables_fit_eighty_columns_and_excuses_stand_in_the_cells() -> None:
-    text = shown(results())
-    assert "…" not in text
-    assert "(1) not measured: the cores were busy (99%)" in text
-    assert text.count("41.2") == 2
-    assert [goal.measured for goal in results().goals()] == [98.2, 80]
-
-
-def test_missed_goals_are_shown_not_punished() -> None:
-    assert results().right
-    found = results()
-    found.figures["warm"] = [Figure("line", "what", {}, identical=False)]
-    assert not found.right
-    assert "BYTES DIFFER" in shown(found)
-
-
-def test_the_data_have_the_goals_and_what_became_of_them() -> None:
-    data = json.loads(json.dumps(results().as_dict()))
-    first, second, _ = data["figures"]["fill"]
-    assert first["goals"][0] == {
-        "what": "as shipped / bbr", "measured": 98.2, "bound": 97, "at_least": True, "unit": "%", "met": True
-    }  # fmt: skip
-    assert second["values"]["cubic"] is None
-
-
-def test_what_never_was_is_no_number() -> None:
-    never = Goal("full again", float("inf"), 2, False, "s")
-    found = Results(FACTS, 1.0, {"outage": [Figure(FIELD.text, "outage 1", {}, (never,))]})
-    (figure,) = json.loads(json.dumps(found.as_dict(), allow_nan=False))["figures"]["outage"]
-    assert figure["goals"][0] | {"measured": None, "met": False} == figure["goals"][0]
-    assert "never" in shown(found)
-
-
-def test_a_case_that_fails_ends_only_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def breaking(_: Bench) -> Iterator[Figure]:
-        yield Figure("line", "what", {"x": 1.0})
-        raise LoadFailure("the sink has gone")
-
-    def working(_: Bench) -> Iterator[Figure]:
-        yield Figure("line", "what", {"x": 2.0})
-
-    monkeypatch.setitem(CASES, "fill", Case("one", breaking))
-    monkeypatch.setitem(CASES, "fast", Case("two", working))
-    found, told = Results(FACTS, 1.0), list[str]()
-    SUITE.measure(Bench(tmp_path, told.append), ["fill", "fast"], found)
-    assert [len(figures) for figures in found.figures.values()] == [1, 1]
-    assert not found.right
-    assert "fill failed: the sink has gone" in shown(found)
 
 
 def test_only_full_cores_are_an_excuse() -> None:

@@ -13,7 +13,7 @@ from rich.console import Console
 from bench import kernels, load
 from bench.baseline import plain_pair
 from bench.datasets import Dataset
-from bench.figures import Measurement, Results, goals, show
+from bench.pipeline_results import Measurement, Results, goals, show
 from bench.sites import environment, keygen
 
 SIZE = (6 << 20) + 5

@@ -19,7 +19,7 @@ from bench.replay.fio import (
     job_file,
     lacking,
 )
-from bench.replay.segments import Segments
+from bench.replay.tcp_counters import Segments
 
 
 def told(*jobs: tuple[str, dict[str, Any], dict[str, Any]]) -> str:

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from bench.overwan.course import Course, Sample
-from bench.overwan.lines import Setting
+from bench.course import Course, Sample
+from bench.lines import Setting
 from bench.replay.flow import Flow, course_samples, rates
 from bench.replay.suite import Suite
 from bench.replay.suites import SUITES

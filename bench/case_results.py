@@ -1,4 +1,4 @@
-"""The figures of `make bench-wan`: what is kept of a run, and the tables that show it."""
+"""The figures of benches of several cases: what is kept of a run, and the tables that show it."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field

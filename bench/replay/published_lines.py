@@ -4,12 +4,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from bench.datasets import Dataset
-from bench.machine import Cores
-from bench.overwan.lines import MBIT, Setting, exhausted, standing, untrue
-from bench.replay.flow import Flow, delivered, send
+from bench.lines import MBIT, Setting, delivered, exhausted, standing, untrue
+from bench.machine import Cores, congestion_controls
+from bench.replay.flow import Flow, send
 from bench.replay.trial import Figure, Outcome, Stage
 from bench.replicator import Sink
 from bench.sites import Address
@@ -27,7 +26,6 @@ MOST = 1.02
 """Times the line's payload that may arrive in the time that counts, as finely as that is measured."""
 PROBE_SETTLE, PROBE_SECONDS, PROBES = 1.5, 2.0, 3
 """The best of so many: a moment in which the machine stands still says nothing of the line."""
-KNOWN = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 GB = 10**9
 VOLUMES, VOLUME = 3, 10 * GB
 """The array's makers replicated three volumes of 10 GB at once."""
@@ -39,7 +37,7 @@ LONGEST = 900.0
 
 def array_control() -> str:
     """The congestion control that arrays are taken to have: CUBIC, or what this kernel has instead."""
-    return "cubic" if "cubic" in KNOWN.read_text().split() else "reno"
+    return "cubic" if "cubic" in congestion_controls() else "reno"
 
 
 @cache
@@ -48,7 +46,7 @@ def not_carried(rate: str, mtu: int = 1500) -> str:
     setting = Setting(rate, 2, 0.0, mtu)
     if setting.bits < FAST:
         return ""
-    control = "bbr" if "bbr" in KNOWN.read_text().split() else array_control()
+    control = "bbr" if "bbr" in congestion_controls() else array_control()
     found = 0.0
     with standing(setting) as wan:
         for _ in range(PROBES):

@@ -1,11 +1,9 @@
-"""What every case needs: how long to measure, where files go, whom to tell; and streams through the pair."""
+"""Streams through a pair at the ends of a line."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -18,24 +16,6 @@ ENDLESS = 1 << 44
 WRITE_BYTES = 256 << 10
 STORE = "128MiB"
 """Of streams that never repeat."""
-
-
-@dataclass(frozen=True)
-class Bench:
-    """A run."""
-
-    directory: Path
-    """For temporary files."""
-    tell: Callable[[str], None]
-    """Progress."""
-    scale: float = 1.0
-    """Of all times and sizes."""
-    lines: int = 100
-    """At most so many lines of a case are measured."""
-
-    def seconds(self, whole: float, least: float = 1.0) -> float:
-        """A time, scaled, but not below the least."""
-        return max(least, whole * self.scale)
 
 
 @contextmanager

@@ -1,8 +1,10 @@
-"""A benchmark target that has several cases: its options, one case after another, tables, and figures as data."""
+"""Benches that measure case after case, `make bench-wan` and `make bench-iscsi`: options, order, and what is kept.
+
+A case is a function that takes the `Bench` (how long, where, whom to tell) and yields a `Figure` of
+`bench.case_results` for each line of its table.
+"""
 
 import argparse
-import json
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,16 +13,29 @@ from typing import NamedTuple
 
 from rich.console import Console
 
+from bench.case_results import Figure, Results, show
 from bench.ending import scratch
-from bench.load import LoadFailure
 from bench.machine import machine_facts, warn_if_busy
-from bench.overwan.bench import Bench
-from bench.overwan.results import Figure, Results, show
-from bench.sites import SiteFailure
+from bench.programs import FAILURES, tell, whole, write
 from proxy.errors import ExitCode
 
-FAILURES: tuple[type[Exception], ...] = (SiteFailure, LoadFailure, OSError, subprocess.SubprocessError)
-"""What may go wrong with any pair and the ends."""
+
+@dataclass(frozen=True)
+class Bench:
+    """A run."""
+
+    directory: Path
+    """For temporary files."""
+    tell: Callable[[str], None]
+    """Progress."""
+    scale: float = 1.0
+    """Of all times and sizes."""
+    lines: int = 100
+    """At most so many lines of a case are measured."""
+
+    def seconds(self, whole: float, least: float = 1.0) -> float:
+        """A time, scaled, but not below the least."""
+        return max(least, whole * self.scale)
 
 
 class Case(NamedTuple):
@@ -31,7 +46,7 @@ class Case(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Suite:
+class Benchmark:
     """`make NAME`."""
 
     name: str
@@ -52,54 +67,45 @@ class Suite:
             return ExitCode.USAGE
         warn_if_busy()
         results = Results(machine_facts(), options.scale)
-        with scratch() as directory:
-            self.measure(Bench(directory, _tell, options.scale, options.lines), options.only, results)
+        try:
+            with scratch() as directory:
+                self.measure(Bench(directory, tell, options.scale, options.lines), options.only, results)
+        except BaseException:  # an interrupt, or a defect
+            if any(results.figures.values()):  # which may have taken most of an hour
+                self._conclude(results, options.json)
+            raise
+        return ExitCode.OK if self._conclude(results, options.json) else ExitCode.FAILED
+
+    def _conclude(self, results: Results, file: Path | None) -> bool:
+        """Write the figures, then show them: a terminal that was closed takes no more. Whether all is right."""
+        written = not file or write(results.as_dict(), file)
         show(results, {name: case.title for name, case in self.cases.items()}, Console())
-        written = not options.json or write(results.as_dict(), options.json)
-        return ExitCode.OK if results.right and written else ExitCode.FAILED
+        return results.right and written
 
     def measure(self, bench: Bench, names: list[str], results: Results) -> None:
-        """These cases, one after another: nothing else competes for the cores. A case that fails ends only itself."""
+        """These cases, one after another: nothing else competes for the cores. A case that fails ends only itself.
+
+        Of one that is interrupted, or ended by a defect, `results` says so.
+        """
         for name in names:
             figures = results.figures.setdefault(name, [])
             try:
                 figures.extend(self.cases[name].measure(bench))
             except FAILURES + self.failures as error:
                 results.failures[name] = str(error)
-                _tell(f"{name} failed: {error}")
+                tell(f"{name} failed: {error}")
+            except BaseException as error:
+                results.failures[name] = "interrupted" if isinstance(error, KeyboardInterrupt) else repr(error)
+                raise
 
     def _options(self) -> argparse.Namespace:
         every = [*self.cases]
         parser = argparse.ArgumentParser(prog=f"python -m {self.module}", description=self.description)
         parser.add_argument("--only", nargs="+", choices=every, default=every, metavar="CASE", help=", ".join(every))
-        parser.add_argument("--lines", type=count, default=100, help="measure only the first so many lines of a case")
+        parser.add_argument("--lines", type=whole, default=100, help="measure only the first so many lines of a case")
         parser.add_argument("--scale", type=scale, default=1.0, help="of all times and sizes, 0.01 to 10 (default 1)")
         parser.add_argument("--json", type=Path, help="also write the figures to this file")
         return parser.parse_args()
-
-
-def whole(text: str) -> int:
-    """A number, from an option. Raises argparse.ArgumentTypeError."""
-    if not text.isascii() or not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f'"{text}" is not a whole number; write 1 or more')
-    return int(text)
-
-
-def write(figures: object, file: Path) -> bool:
-    """The figures as data; False, and a complaint, if that cannot be."""
-    try:
-        file.write_text(json.dumps(figures, indent=2) + "\n")
-    except OSError as error:
-        print(f"the figures cannot be written to {file}: {error.strerror}", file=sys.stderr)
-        return False
-    return True
-
-
-def count(text: str) -> int:
-    """Of lines. Raises argparse.ArgumentTypeError."""
-    if not text.isascii() or not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f'"{text}" is not a number of lines; write 1 or more')
-    return int(text)
 
 
 def scale(text: str) -> float:
@@ -111,7 +117,3 @@ def scale(text: str) -> float:
     if not 0.01 <= value <= 10:
         raise argparse.ArgumentTypeError(f'"{text}" is not a scale; write a number from 0.01 to 10')
     return value
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

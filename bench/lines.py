@@ -1,17 +1,16 @@
-"""The lines of the benchmark, what is possible on them, and whether the emulator has carried them truly."""
+"""The lines of benches, what is possible on them, and whether the emulator has carried them truly."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
+from bench.machine import KERNEL
 from bench.wan import Line, Wan, Way, line
 from bench.wan.truth import MOST_LATE
 from proxy.config.units import parse_rate
 from proxy.plan import line as plan
 
 MBIT = 10**6
-KERNEL = Path("/proc/sys/net/ipv4")
 LATE = 0.05
 """Of the round trip."""
 FULL = 0.97
@@ -85,6 +84,11 @@ def widen(wan: Wan, setting: Setting) -> None:
 def _limits(name: str) -> tuple[int, int, int]:
     least, first, most = map(int, (KERNEL / name).read_text().split())
     return least, first, most
+
+
+def delivered(wan: Wan) -> int:
+    """Bytes toward west so far, headers included."""
+    return int(wan.stats()["west"]["delivered_bytes"])
 
 
 def untrue(wan: Wan, setting: Setting) -> str:

@@ -1,0 +1,42 @@
+"""Rates of what grows over time."""
+
+from bench.course import Recorder
+from tests.unit.bench.growing import growing
+
+
+def test_a_course_is_even_between_samples() -> None:
+    course = growing(10, 30)
+    assert [course.count(at) for at in (0, 100, 100.5, 101, 101.5, 102, 999)] == [0, 0, 5, 10, 25, 40, 40]
+    assert course.rate(100.5, 101.5) == 20
+    assert course.rate(101, 101) == 0
+
+
+def test_the_steady_part_leaves_out_rest_start_and_tail() -> None:
+    course = growing(0, 0, 1, 1, 50, 50, 50, 2, 0, 0)
+    assert (course.began, course.ended) == (102, 108)
+    assert course.steady(2, 1) == 50
+    assert course.steady(60) == 0
+
+
+def test_all_whole_windows_count() -> None:
+    course = growing(10, 20, 30, 40)
+    assert list(course.windows(2, 100, 104)) == [15, 25, 35]
+    assert list(course.windows(2, 100.5, 103)) == [25]
+    assert list(course.windows(5, 100, 104)) == []
+
+
+def test_full_again_is_where_a_full_second_begins() -> None:
+    burst = growing(9, 0, 0, 9, 0, 9, 9, 9)
+    assert burst.full_again(101, 9, seconds=2) == 4
+    assert burst.full_again(101, 9, seconds=1) == 2
+    assert burst.full_again(107, 9, seconds=2) is None
+
+
+def test_a_recorder_sees_the_beginning_and_the_end() -> None:
+    counts = iter(range(10_000))
+    with Recorder(lambda: next(counts)) as recorder:
+        pass
+    samples = recorder.course.samples
+    assert [sample.so_far for sample in samples] == list(range(len(samples)))
+    assert len(samples) >= 2
+    assert sorted(samples) == samples
