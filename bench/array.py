@@ -12,10 +12,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from glob import glob
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import TracebackType
 from typing import Self
 
 from bench.ending import bound
+from bench.processes import until
 from bench.sites import Address, free_port
 
 IQN = "iqn.2024-01.org.example:isthmus"
@@ -108,7 +110,10 @@ class IscsiTarget:
                 env=self._environment(),
                 start_new_session=True,
             )
-        self._wait_answering()
+        process = self._process
+        answers = until(lambda: self._answers() or process.poll() is not None, PATIENCE_SECONDS, 0.05)
+        if not answers or process.poll() is not None:
+            raise ArrayFailure(f"tgtd does not answer; its log:\n{self.log.read_text(errors='replace')}")
         self._admin("new", "target", "-T", IQN)
         for name, value in self._parameters.items():
             self._admin("update", "target", "-n", name, "-v", str(value))
@@ -122,13 +127,8 @@ class IscsiTarget:
             self._admin("bind", "account", "--user", name)
         self._admin("bind", "target", "-I", "ALL")
 
-    def _wait_answering(self) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while self._tgtadm("--lld", "iscsi", "--op", "show", "--mode", "target").returncode:
-            assert self._process is not None
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise ArrayFailure(f"tgtd does not answer; its log:\n{self.log.read_text(errors='replace')}")
-            time.sleep(0.05)
+    def _answers(self) -> bool:
+        return not self._tgtadm("--lld", "iscsi", "--op", "show", "--mode", "target").returncode
 
     def _admin(self, operation: str, mode: str, *more: str, of: Sequence[str] = ("--tid", "1")) -> None:
         done = self._tgtadm("--lld", "iscsi", "--op", operation, "--mode", mode, *of, *more)
@@ -183,26 +183,28 @@ def copy_volume(source: Path | str, url: str, progress: Callable[[float], None] 
     """
     command = ["qemu-img", "convert", "-p", "-n", "-W", "-m", "16", "-f", "raw", "-O", "raw", str(source), url]
     started = time.monotonic()
-    initiator = subprocess.Popen(
-        bound(command),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    with initiator:
+    with (
+        TemporaryFile() as complaints,  # a pipe would have to be read at the same time as the other one
+        subprocess.Popen(
+            bound(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            start_new_session=True,
+        ) as initiator,
+    ):
         try:
             assert initiator.stdout is not None
-            assert initiator.stderr is not None
             for percent in _percents(initiator.stdout.fileno()):
                 progress(percent)
-            complaint = initiator.stderr.read().decode(errors="replace").strip()
             code = initiator.wait()
         except BaseException:
             initiator.kill()
             raise
-    if code:
-        raise ArrayFailure(f"qemu-img ended with status {code}: {complaint}")
+        if code:
+            complaints.seek(0)
+            said = complaints.read().decode(errors="replace").strip()
+            raise ArrayFailure(f"qemu-img ended with status {code}: {said}")
     return time.monotonic() - started
 
 

@@ -8,8 +8,6 @@ time: with the product's 128 it is no faster.
 import argparse
 import asyncio
 import ssl
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -17,8 +15,8 @@ from typing import cast
 
 import uvloop
 
-from bench.ending import bound
-from bench.sites import Address, environment, free_port
+from bench.processes import next_line, own, talking
+from bench.sites import Address, free_port
 
 READ_BYTES = 64 << 10
 
@@ -114,21 +112,10 @@ def plain_pair(directory: Path, to: Address) -> Iterator[Address]:
 
 @contextmanager
 def _started(directory: Path, name: str, listen: Address, to: Address) -> Iterator[None]:
-    command = bound([sys.executable, "-m", "bench.baseline", name, str(directory), *map(str, (*listen, *to))])
-    with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment(),
-        process_group=0,  # as in `bench.load`
-    ) as process:
-        try:
-            assert process.stdout is not None
-            if process.stdout.readline() != "ready\n":
-                raise OSError(f"the relay {name} of the baseline ended with status {process.wait()}")
-            yield
-        finally:
-            process.kill()
+    with talking(own("bench.baseline", name, str(directory), *map(str, (*listen, *to)))) as process:
+        if next_line(process) != "ready\n":
+            raise OSError(f"the relay {name} of the baseline ended with status {process.wait()}")
+        yield
 
 
 def main() -> None:

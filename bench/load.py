@@ -14,7 +14,6 @@ import random
 import socket
 import statistics
 import struct
-import subprocess
 import sys
 import threading
 import time
@@ -25,20 +24,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.ending import bound
-from bench.sites import Address, environment
+from bench.processes import PATIENCE_SECONDS, Process, next_line, output_of, own, talking
+from bench.sites import Address
 
 WRITE_BYTES = 1 << 20
 READ_BYTES = 256 << 10
 QUESTION_BYTES = 4096
 LOOPBACK = "127.0.0.1"
-PATIENCE_SECONDS = 600.0
 CONNECTIONS_MAX = 256
 HEADING = struct.Struct(">QQI")
 """Offset in the file, length, and how many other bytes come before it."""
 DONE = b"."
-Process = subprocess.Popen[str]
-"""A sink or an echo, in a process of its own."""
 
 
 class LoadFailure(Exception):
@@ -74,18 +70,8 @@ class Run:
 @contextmanager
 def listening(role: str, *arguments: str) -> Iterator[tuple[Address, Process]]:
     """A sink or an echo, its address on loopback, and the process; ended on leaving."""
-    process = subprocess.Popen(
-        bound(_command(role, *arguments)),
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment(),
-        process_group=0,  # an interrupt from the keyboard is for us
-    )
-    try:
+    with talking(own("bench.load", role, *arguments)) as process:
         yield (LOOPBACK, int(answer(process)["port"])), process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def run(file: Path, via: Address, sink: Process, shape: Shape) -> Run:
@@ -98,36 +84,20 @@ def run(file: Path, via: Address, sink: Process, shape: Shape) -> Run:
     return Run(received["bytes"], received["finished"] - started, verdict["identical"])
 
 
-def ask(role: str, *arguments: str) -> dict[str, Any]:
+def ask(role: str, *arguments: str, module: str = "bench.load") -> dict[str, Any]:
     """What a process of that role says in the end. Raises LoadFailure."""
-    done = subprocess.run(
-        bound(_command(role, *arguments)),
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
-    if done.returncode:
-        raise LoadFailure(f"the {role} ended with status {done.returncode}: {done.stderr.strip().splitlines()[-1:]}")
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(output_of(own(module, role, *arguments), LoadFailure, f"the {role}"))
     return found
 
 
 def answer(process: Process) -> dict[str, Any]:
     """The next line of JSON that a process says. Raises LoadFailure if it has ended."""
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    if not line:
+    if not (line := next_line(process)):
         raise LoadFailure(f"an end of the line ended with status {process.wait()}")
     found: dict[str, Any] = json.loads(line)
     if "failed" in found:
         raise LoadFailure(f"an end of the line failed: {found['failed']}")
     return found
-
-
-def _command(role: str, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "bench.load", role, *arguments]
 
 
 # -- the ends themselves ----------------------------------------------------------------------------------------

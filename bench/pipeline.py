@@ -22,6 +22,7 @@ from bench.datasets import Dataset
 from bench.ending import program, scratch
 from bench.machine import machine_facts, warn_if_busy
 from bench.pipeline_results import MANY, STORES, Measurement, Results, show
+from bench.processes import Process
 from bench.programs import FAILURES, tell, whole, write
 from bench.replicator import Sink, replicate
 from bench.sites import Address, Pair, keygen
@@ -128,7 +129,7 @@ class Pipeline:
             self._measure_many(pair, sinks["many"][1])
             self._note_peaks(pair, store_size)
 
-    def _measure_many(self, pair: Pair, sink: load.Process) -> None:
+    def _measure_many(self, pair: Pair, sink: Process) -> None:
         """One connection and many in turns, each with data of its own; of many the round in the middle is shown."""
         found: dict[tuple[str, int], list[Measurement]] = defaultdict(list)
         for number in range(self._rounds):
@@ -146,10 +147,10 @@ class Pipeline:
             same = all(each.identical for each in (*many, *found[name, 1]))
             self.results.transfers.append(replace(shown, identical=same))
 
-    def _measure_transfer(self, pair: Pair, kind: str, sink: load.Process, name: str, shape: load.Shape) -> None:
+    def _measure_transfer(self, pair: Pair, kind: str, sink: Process, name: str, shape: load.Shape) -> None:
         self.results.transfers.append(self._transfer(pair, kind, sink, name, shape))
 
-    def _transfer(self, pair: Pair, kind: str, sink: load.Process, name: str, shape: load.Shape) -> Measurement:
+    def _transfer(self, pair: Pair, kind: str, sink: Process, name: str, shape: load.Shape) -> Measurement:
         tell(f"{pair.store} store, {kind}, {shape.connections} connections, {name}")
         before = pair.east.status()["bytes"]["wire"]
         run = load.run(self._files[kind], pair.forwards[name_of(kind)], sink, shape)

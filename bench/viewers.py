@@ -13,7 +13,6 @@ import http.client
 import selectors
 import socket
 import statistics
-import subprocess
 import sys
 import threading
 import time
@@ -25,11 +24,12 @@ from rich.console import Console
 
 from bench import load
 from bench.datasets import Dataset
-from bench.ending import bound, program, scratch
+from bench.ending import program, scratch
 from bench.goals import Goal, goal_table
 from bench.machine import machine_facts, machine_text, warn_if_busy
+from bench.processes import Process, next_line, own, talking
 from bench.programs import FAILURES, tell, whole, write
-from bench.sites import Pair, Site, environment
+from bench.sites import Pair, Site
 from bench.tables import plain_table
 from proxy.config.units import show_size
 from proxy.errors import ExitCode
@@ -83,7 +83,7 @@ class Bench:
                 with watching(pair.sites):
                     self._transfer(self.watched, file, pair, sink)
 
-    def _transfer(self, rounds: Rounds, file: Path, pair: Pair, sink: load.Process) -> None:
+    def _transfer(self, rounds: Rounds, file: Path, pair: Pair, sink: Process) -> None:
         before = pair.cpu_seconds()
         run = load.run(file, pair.forwards["array"], sink, load.Shape())
         rounds.rates.append(run.rate)
@@ -105,23 +105,12 @@ def watching(sites: tuple[Site, ...]) -> Iterator[None]:
     Raises LoadFailure if they cannot connect, or if one of them was no longer served before the context ended.
     """
     ports = [str(site.status_port) for site in sites]
-    command = ["nice", "-n", "19", sys.executable, "-m", "bench.viewers", "--view", *ports]
-    with subprocess.Popen(
-        bound(command),
-        env=environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        process_group=0,  # as in `bench.load`
-    ) as process:
-        try:
-            assert process.stdout is not None
-            if not process.stdout.readline():
-                raise load.LoadFailure("the viewers could not connect")
-            yield
-            if process.poll() is not None:
-                raise load.LoadFailure("a viewer was no longer served, so the sites were not watched all the time")
-        finally:
-            process.kill()
+    with talking(["nice", "-n", "19", *own("bench.viewers", "--view", *ports)]) as process:
+        if not next_line(process):
+            raise load.LoadFailure("the viewers could not connect")
+        yield
+        if process.poll() is not None:
+            raise load.LoadFailure("a viewer was no longer served, so the sites were not watched all the time")
 
 
 def view(ports: list[int]) -> None:

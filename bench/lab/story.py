@@ -14,6 +14,7 @@ from random import Random
 from bench.array import ArrayFailure, copy_volume, identical
 from bench.datasets import Dataset
 from bench.ending import program
+from bench.processes import until
 from bench.sites import Site
 from proxy.config.units import parse_size
 
@@ -29,7 +30,8 @@ def main() -> None:
     source, target = (f"iscsi://{where}/{ARRAY_IQN_PATH}" for where in (told.source, told.forward))
     size = parse_size(told.size)
     site = Site("east", Path(), told.status)
-    wait_for_tunnel(site)
+    if not until(lambda: tunnel_is_up(site), PATIENCE_SECONDS, 0.5):
+        sys.exit("the tunnel is not up; see the logs of both sites")
     written = Path("/tmp/volume")  # what hosts have written; only this container has it
     with written.open("wb") as file:
         file.writelines(Dataset(told.seed, size, 38, 10))
@@ -95,18 +97,12 @@ def change(volume: Path, draw: Random) -> None:
             file.write(draw.randbytes(CHANGED_BYTES))
 
 
-def wait_for_tunnel(site: Site) -> None:
-    """Until the near site's tunnel is up."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            if all(peer["state"] == "up" for peer in site.status()["peers"]):
-                return
-        except OSError:  # it has not started yet
-            pass
-        if time.monotonic() > deadline:
-            sys.exit("the tunnel is not up; see the logs of both sites")
-        time.sleep(0.5)
+def tunnel_is_up(site: Site) -> bool:
+    """As the near site says, if it has started."""
+    try:
+        return all(peer["state"] == "up" for peer in site.status()["peers"])
+    except OSError:
+        return False
 
 
 def wire_bytes(site: Site) -> int:

@@ -9,26 +9,21 @@ import argparse
 import json
 import mmap
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from bench.ending import bound
 from bench.load import (
     LOOPBACK,
-    PATIENCE_SECONDS,
     READ_BYTES,
     WRITE_BYTES,
     LoadFailure,
-    Process,
     Run,
     answer,
+    ask,
     ended,
     mapped,
     same,
@@ -36,7 +31,10 @@ from bench.load import (
     telling,
 )
 from bench.overiscsi.conversation import Conversation
-from bench.sites import Address, environment
+from bench.processes import PATIENCE_SECONDS, Process, own, talking
+from bench.sites import Address
+
+MODULE = "bench.overiscsi.ends"
 
 
 @dataclass(frozen=True)
@@ -74,36 +72,17 @@ def write_down(conversation: Conversation, content: bytes, file: Path) -> Play:
 @contextmanager
 def target(play: Play, port: int) -> Iterator[Process]:
     """The sink, listening on that port of loopback; ended on leaving."""
-    process = subprocess.Popen(
-        bound(_command("sink", play, "--port", str(port))),
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment(),
-        process_group=0,  # as in `bench.load`
-    )
-    try:
+    with talking(own(MODULE, "sink", "--file", str(play.file), "--port", str(port))) as process:
         answer(process)
         yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def run(play: Play, via: Address, sink: Process) -> Run:
     """Send everything to `via`, which leads to the sink. The bytes of the run are the volume's. Raises LoadFailure."""
-    command = bound(_command("source", play, "--host", via[0], "--port", str(via[1])))
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=environment(), timeout=PATIENCE_SECONDS, check=False
-    )
-    if done.returncode:
-        raise LoadFailure(f"the source ended with status {done.returncode}: {done.stderr.strip().splitlines()[-1:]}")
-    sent: dict[str, Any] = json.loads(done.stdout)
+    to = ["--host", via[0], "--port", str(via[1])]
+    sent = ask("source", "--file", str(play.file), *to, module=MODULE)
     received = answer(sink)
     return Run(play.size, received["finished"] - sent["started"], sent["identical"] and received["identical"])
-
-
-def _command(role: str, play: Play, *more: str) -> list[str]:
-    return [sys.executable, "-m", "bench.overiscsi.ends", role, "--file", str(play.file), *more]
 
 
 # -- the ends themselves ----------------------------------------------------------------------------------------

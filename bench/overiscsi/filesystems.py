@@ -2,7 +2,6 @@
 
 import random
 import shutil
-import subprocess
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import NamedTuple
 from bench.array import ArrayFailure
 from bench.datasets import Dataset
 from bench.overiscsi.stage import KIB, MIB
+from bench.processes import output_of
 
 SIZE = 64 * MIB
 FILLED = SIZE * 4 // 5
@@ -45,10 +45,8 @@ def make(kind: Kind, change: Change, path: Path) -> None:
     _copy(kind, tree / "files")
     change(tree)
     line = ["mke2fs", "-q", "-t", "ext4", "-m", "0", "-d", str(tree), str(path), f"{SIZE // MIB}M"]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    output_of(line, ArrayFailure)
     shutil.rmtree(tree)
-    if done.returncode:
-        raise ArrayFailure(f"mke2fs ended with status {done.returncode}: {done.stderr.strip()}")
 
 
 def _copy(kind: Kind, to: Path) -> None:

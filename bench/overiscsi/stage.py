@@ -5,7 +5,6 @@ Each volume is written to the same unit, which is emptied before: what it then h
 
 import os
 import random
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,16 +12,15 @@ from functools import partial
 from pathlib import Path
 
 from bench.array import IQN, ArrayFailure, IscsiTarget, identical
-from bench.ending import bound
 from bench.initiator import cdb
 from bench.initiator.initiator import Initiator, Write
 from bench.initiator.login import Wishes
+from bench.processes import PATIENCE_SECONDS, output_of
 from bench.sites import Address, Pair
 from proxy.config.units import show_size
 
 KIB, MIB = 1 << 10, 1 << 20
 ANY_DIGEST = {"HeaderDigest": "CRC32C,None", "DataDigest": "CRC32C,None"}
-PATIENCE_SECONDS = 600.0
 PROTOCOLS = ("tcp", "iscsi")
 
 
@@ -94,10 +92,8 @@ def _by_qemu(coroutines: int, command: int, digest: str, image: Path, address: A
     where = {"portal": f"{address[0]}:{address[1]}", "target": IQN, "lun": 1, "header-digest": digest}
     unit = "".join(f",image.{key}={value}" for key, value in {"driver": "iscsi", "transport": "tcp", **where}.items())
     options = ["convert", "-n", "-W", "-m", str(coroutines), "-S", "0", "-f", "raw", "--target-image-opts"]
-    line = ["qemu-img", *options, str(image), f"driver=blkdebug,max-transfer={command}{unit}"]
-    done = subprocess.run(bound(line), capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
-    if done.returncode:
-        raise ArrayFailure(f"qemu-img ended with status {done.returncode}: {done.stderr.strip()}")
+    to = f"driver=blkdebug,max-transfer={command}{unit}"
+    output_of(["qemu-img", *options, str(image), to], ArrayFailure)
 
 
 def by_ours(

@@ -18,6 +18,7 @@ from bench.goals import Goal
 from bench.lines import MBIT, Setting, standing, untrue
 from bench.overwan import iperf
 from bench.overwan.streams import ENDLESS, Stream, pair_on
+from bench.processes import until
 from bench.replicator import Sink
 from bench.sites import Address, SiteFailure
 from bench.wan import Wan
@@ -78,7 +79,8 @@ def alone(bench: Bench) -> Iterator[Figure]:
             began = time.monotonic()
             for guest in guests:
                 stack.enter_context(guest)
-            _until(sinks["array"], STREAMS * first)
+            if not until(lambda: sinks["array"].received >= STREAMS * first, PATIENCE_SECONDS):
+                raise SiteFailure(f"the streams have not arrived in {PATIENCE_SECONDS:.0f} s")
             together = STREAMS * first / (time.monotonic() - began)
             bench.tell(f"{SETTING.text}: one of them goes on")
             one = _goes_on(guests[0], sinks["array"], gathered, measured)
@@ -105,12 +107,3 @@ def judged(together: float, one: float, plain: float | None, identical: bool, ex
     }
     goals = () if not plain else (Goal("one of 32 alone / bbr", 100 * one * 8 / plain, ENOUGH, True, "%"),)
     return Figure(SETTING.text, f"1 of {STREAMS}", values, goals, identical, excuse)
-
-
-def _until(sink: Sink, received: int) -> None:
-    """Until so many bytes have arrived. Raises SiteFailure if they do not."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while sink.received < received:
-        if time.monotonic() > deadline:
-            raise SiteFailure(f"{sink.received} of {received} bytes arrived in {PATIENCE_SECONDS:.0f} s")
-        time.sleep(0.02)

@@ -5,10 +5,12 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 from bench.ending import bound
+from bench.machine import congestion_controls
+from bench.processes import Process, until
 from bench.wan import Wan, WanFailure
 
 PORT = 5201
@@ -24,23 +26,20 @@ def lacking() -> str:
 
 def offered() -> list[str]:
     """Those of `CONTROLS` that this kernel has."""
-    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
-    return [control for control in CONTROLS if control in known]
+    return [control for control in CONTROLS if control in congestion_controls()]
 
 
 def rate(wan: Wan, control: str, seconds: int, settle: int) -> float:
     """Bits of payload a second that arrived in so many seconds, after `settle` more. Raises WanFailure."""
     with _sending(wan, control, seconds, settle) as (sender, receiver):
-        told, complaint = sender.communicate(timeout=seconds + settle + PATIENCE_SECONDS)
-        if sender.returncode:
-            raise WanFailure(f"iperf3 failed: {_complaint(told) or complaint.strip()}")
-        report, complaint = receiver.communicate(timeout=PATIENCE_SECONDS)
-    try:
-        return received(json.loads(report))
-    except ValueError:
-        raise WanFailure(
-            f"iperf3 has made no report: {complaint.strip() or report.strip() or 'it said nothing'}"
-        ) from None
+        if sender.wait(seconds + settle + PATIENCE_SECONDS):
+            raise WanFailure(f"iperf3 failed: {sender.complaint}")
+        receiver.wait(PATIENCE_SECONDS)
+        try:
+            report = json.loads(receiver.report)
+        except ValueError:
+            raise WanFailure(f"iperf3 has made no report: {receiver.complaint or 'it said nothing'}") from None
+    return received(report)
 
 
 @contextmanager
@@ -51,9 +50,8 @@ def bulk(wan: Wan, control: str, seconds: int) -> Iterator[None]:
     """
     with _sending(wan, control, seconds, 0) as (sender, _):
         yield
-        if sender.poll() is not None:
-            told, complaint = sender.communicate()
-            reason = _complaint(told) or complaint.strip() or f"after {seconds} s"
+        if sender.has_ended:
+            reason = sender.complaint or f"after {seconds} s"
             raise WanFailure(f"iperf3 ended before what was measured beside it: {reason}")
 
 
@@ -68,47 +66,59 @@ def received(report: dict[str, Any]) -> float:
     return taken * 8 / seconds
 
 
+class _Iperf:
+    """One end of it. Its report goes to a file: it has a kilobyte for each second, and would wait where a pipe is full
+    that is not read yet."""
+
+    def __init__(self, process: Process, output: IO[str]) -> None:
+        self._process, self._output = process, output
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def wait(self, seconds: float) -> int:
+        """Its exit status."""
+        return self._process.wait(seconds)
+
+    @property
+    def report(self) -> str:
+        """What it has printed."""
+        self._output.seek(0)
+        return self._output.read()
+
+    @property
+    def complaint(self) -> str:
+        """Once it has ended: what its report says of an error, what it has said beside that, or nothing."""
+        assert self._process.stderr is not None
+        said = self._process.stderr.read().strip()
+        try:
+            return str(json.loads(self.report).get("error", "")) or said
+        except ValueError:
+            return said or self.report.strip()
+
+
 @contextmanager
-def _sending(
-    wan: Wan, control: str, seconds: int, settle: int
-) -> Iterator[tuple["subprocess.Popen[str]", "subprocess.Popen[str]"]]:
+def _sending(wan: Wan, control: str, seconds: int, settle: int) -> Iterator[tuple[_Iperf, _Iperf]]:
     """Sender and receiver; both have ended afterwards."""
     at = ["-p", str(PORT), "-J"]
-    receiver = _start([*wan.command("west"), "iperf3", "-s", "-1", *at])
-    try:
-        _wait_listening(wan)
+    with _started([*wan.command("west"), "iperf3", "-s", "-1", *at]) as receiver:
+        if not until(lambda: wan.listens("west", PORT), PATIENCE_SECONDS, 0.05):
+            raise WanFailure("iperf3 does not listen")
         to = ["-c", wan.addresses["west"], "-C", control, "-t", str(seconds), "-O", str(settle)]
-        sender = _start([*wan.command("east"), "iperf3", *to, *at])
-        try:
+        with _started([*wan.command("east"), "iperf3", *to, *at]) as sender:
             yield sender, receiver
+
+
+@contextmanager
+def _started(command: list[str]) -> Iterator[_Iperf]:
+    with (
+        TemporaryFile("w+") as output,
+        subprocess.Popen(
+            bound(command), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, text=True
+        ) as process,
+    ):
+        try:
+            yield _Iperf(process, output)
         finally:
-            _end(sender)
-    finally:
-        _end(receiver)
-
-
-def _start(command: list[str]) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        bound(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-
-
-def _wait_listening(wan: Wan) -> None:
-    """Without a connection, which the receiver would take for its only one."""
-    listening = [*wan.command("west"), "sh", "-c", f"until ss -Hltn sport = :{PORT} | grep -q .; do sleep 0.05; done"]
-    try:
-        subprocess.run(bound(listening), timeout=PATIENCE_SECONDS, check=True, capture_output=True)
-    except (subprocess.SubprocessError, OSError) as error:
-        raise WanFailure(f"iperf3 does not listen: {error}") from None
-
-
-def _end(process: "subprocess.Popen[str]") -> None:
-    process.kill()
-    process.communicate()
-
-
-def _complaint(report: str) -> str:
-    try:
-        return str(json.loads(report).get("error", ""))
-    except ValueError:
-        return ""
+            process.kill()

@@ -11,6 +11,7 @@ from bench.cases import Bench
 from bench.datasets import Dataset
 from bench.goals import Goal
 from bench.lines import Setting, untrue, widen
+from bench.processes import Process
 from bench.sites import Pair
 from bench.wan import Line, Wan, line
 from proxy.config.units import show_size
@@ -87,7 +88,7 @@ def judged(
 class _Way:
     """A pair, and a sink behind it."""
 
-    def __init__(self, file: Path, pair: Pair, sink: load.Process, wan: Wan | None = None) -> None:
+    def __init__(self, file: Path, pair: Pair, sink: Process, wan: Wan | None = None) -> None:
         self._file, self._pair, self._sink, self._wan = file, pair, sink, wan
 
     def send(self) -> load.Run:

@@ -12,13 +12,13 @@ import json
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.ending import bound
+from bench.processes import Process, until
 
 PATIENCE_SECONDS = 60.0
 """For fio beyond the time that it was given, and for qemu-nbd to log in."""
@@ -117,7 +117,9 @@ def disk(url: str, directory: Path, name: str) -> Iterator[Path]:
     with log.open("wb") as output:
         server = subprocess.Popen(bound(command), stdin=subprocess.DEVNULL, stdout=output, stderr=output)
     try:
-        _wait_there(server, socket, log)
+        there = until(lambda: socket.exists() or server.poll() is not None, PATIENCE_SECONDS)
+        if not there or server.poll() is not None:
+            raise FioFailure(f"qemu-nbd does not reach its unit: {log.read_text(errors='replace').strip()}")
         yield socket
     finally:
         server.terminate()
@@ -128,18 +130,10 @@ def disk(url: str, directory: Path, name: str) -> Iterator[Path]:
             server.wait()
 
 
-def _wait_there(server: "subprocess.Popen[bytes]", socket: Path, log: Path) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not socket.exists():
-        if server.poll() is not None or time.monotonic() > deadline:
-            raise FioFailure(f"qemu-nbd does not reach its unit: {log.read_text(errors='replace').strip()}")
-        time.sleep(0.02)
-
-
 class Load:
     """fio at work."""
 
-    def __init__(self, process: "subprocess.Popen[str]", seconds: float) -> None:
+    def __init__(self, process: Process, seconds: float) -> None:
         self._process = process
         self._seconds = seconds
 
@@ -177,18 +171,11 @@ def load(jobs: Sequence[Job], directory: Path, seconds: float | None = None) -> 
     )
     try:
         if seconds is None:
-            _wait_at_work(process, at_work)
+            until(lambda: at_work.exists() or process.poll() is not None, PATIENCE_SECONDS, 0.01)
         yield Load(process, seconds or 0.0)
     finally:
         process.kill()
         process.communicate()
-
-
-def _wait_at_work(process: "subprocess.Popen[str]", at_work: Path) -> None:
-    """Why it is not is said at its end."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not at_work.exists() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
 
 
 def job_file(jobs: Sequence[Job], seconds: float) -> str:

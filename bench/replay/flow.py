@@ -20,10 +20,10 @@ from itertools import pairwise
 
 from bench.course import Course, Recorder
 from bench.datasets import Dataset
-from bench.ending import bound
 from bench.lines import delivered
+from bench.processes import Process, next_line, own, talking, until
 from bench.replicator import Sink, Transfer, replicate
-from bench.sites import Address, SiteFailure, environment
+from bench.sites import Address, SiteFailure
 from bench.wan import Wan
 
 WRITE_BYTES = 256 << 10
@@ -99,7 +99,11 @@ def send(
         Recorder(lambda: sum(end.received for end in ends) - before) as arrived,
         ExitStack() as stack,
     ):
-        sources = [stack.enter_context(_source(wan, *each, control)) for each in zip(volumes, to, strict=True)]
+        with wan.inside("east"):
+            sources = [
+                stack.enter_context(talking(_source(volume, address, control)))
+                for volume, address in zip(volumes, to, strict=True)
+            ]
         _let_begin(sources)
         begun = _begun(ends, before, sources)
         given_up = _give_up(sources, begun + most) if most else None
@@ -135,40 +139,21 @@ def _count(samples: Sequence[Sequence[float]], at: float) -> float:
     return samples[-1][1]
 
 
-@contextlib.contextmanager
-def _source(wan: Wan, volume: Dataset, to: Address, control: str) -> Iterator["subprocess.Popen[str]"]:
-    command = [sys.executable, "-m", "bench.replay.flow", json.dumps(asdict(volume)), to[0], str(to[1]), control]
-    with wan.inside("east"):
-        started = subprocess.Popen(
-            bound(command),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment(),
-            start_new_session=True,  # an interrupt from the keyboard is for us; it ends with us
-        )
-    with started as source:
-        try:
-            yield source
-        finally:
-            source.kill()
+def _source(volume: Dataset, to: Address, control: str) -> list[str]:
+    return own("bench.replay.flow", json.dumps(asdict(volume)), to[0], str(to[1]), control)
 
 
-def _begun(ends: Sequence[Sink], before: int, sources: Sequence["subprocess.Popen[str]"]) -> float:
+def _begun(ends: Sequence[Sink], before: int, sources: Sequence[Process]) -> float:
     """When the first byte arrived, on the monotonic clock. Raises SiteFailure."""
-    latest = time.monotonic() + PATIENCE_SECONDS
-    while sum(end.received for end in ends) == before and any(source.poll() is None for source in sources):
-        if time.monotonic() > latest:
-            raise SiteFailure(f"nothing of a volume arrived within {PATIENCE_SECONDS:.0f} s")
-        time.sleep(0.01)
+    if not until(lambda: sum(end.received for end in ends) > before or _all_ended(sources), PATIENCE_SECONDS, 0.01):
+        raise SiteFailure(f"nothing of a volume arrived within {PATIENCE_SECONDS:.0f} s")
     return time.monotonic()
 
 
-def _let_begin(sources: Sequence["subprocess.Popen[str]"]) -> None:
+def _let_begin(sources: Sequence[Process]) -> None:
     """All at once, when each could: who began first would have the line for itself. Raises SiteFailure."""
     for source in sources:
-        assert source.stdout is not None
-        if source.stdout.readline() != READY:
+        if next_line(source) != READY:
             raise SiteFailure(f"the source of a volume ended with status {source.wait()}")
     for source in sources:
         assert source.stdin is not None
@@ -176,18 +161,20 @@ def _let_begin(sources: Sequence["subprocess.Popen[str]"]) -> None:
         source.stdin.flush()
 
 
-def _give_up(sources: Sequence["subprocess.Popen[str]"], deadline: float) -> float | None:
+def _give_up(sources: Sequence[Process], deadline: float) -> float | None:
     """Have those that still send by then send no more; when that was, or None if all had ended."""
-    while any(source.poll() is None for source in sources):
-        if time.monotonic() > deadline:
-            for source in sources:
-                source.send_signal(signal.SIGTERM)
-            return time.monotonic()
-        time.sleep(0.01)
-    return None
+    if until(lambda: _all_ended(sources), deadline - time.monotonic(), 0.01):
+        return None
+    for source in sources:
+        source.send_signal(signal.SIGTERM)
+    return time.monotonic()
 
 
-def _transfer(source: "subprocess.Popen[str]", most: float | None) -> Transfer | None:
+def _all_ended(sources: Sequence[Process]) -> bool:
+    return all(source.poll() is not None for source in sources)
+
+
+def _transfer(source: Process, most: float | None) -> Transfer | None:
     """None if it has not ended in so many seconds. Raises SiteFailure if it has failed."""
     try:
         told, _ = source.communicate(timeout=most)
@@ -198,7 +185,7 @@ def _transfer(source: "subprocess.Popen[str]", most: float | None) -> Transfer |
     return Transfer(**json.loads(told))
 
 
-def until(end: threading.Event, buffers: Iterable[bytes]) -> Iterator[bytes]:
+def waiting_for(end: threading.Event, buffers: Iterable[bytes]) -> Iterator[bytes]:
     """The buffers; the first one when somebody says so, and none once the event has come."""
     waiting = iter(buffers)
     first = next(waiting)
@@ -222,7 +209,7 @@ def main() -> None:
     volume = Dataset(**options.volume)
     end = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: end.set())
-    buffers = until(end, volume.writes(WRITE_BYTES))
+    buffers = waiting_for(end, volume.writes(WRITE_BYTES))
     transfer = replicate(buffers, (options.host, options.port), control=options.control)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a function is forgotten before the interpreter has ended
     print(json.dumps(asdict(transfer)), flush=True)

@@ -15,12 +15,12 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bench.ending import bound
+from bench.processes import output_of, until
 from bench.sites import Address, SiteFailure, free_port, keygen
 from bench.wan import Wan
 
@@ -54,7 +54,7 @@ def ssh(wan: Wan, directory: Path, to: Address) -> Iterator[Address]:
     """`ssh -C -L`, with keys of its own and no configuration of this host's. Raises SiteFailure."""
     port, entrance = free_port(), free_port()
     for name in ("host", "user"):
-        _run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(directory / name)])
+        output_of(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(directory / name)], SiteFailure)
     settings = {
         "Port": port,
         "ListenAddress": wan.addresses["west"],
@@ -121,13 +121,11 @@ def _listening(
 ) -> Iterator[None]:
     """A process that has begun to listen. Raises SiteFailure."""
     with _started(wan, end, command, log, variables or {}) as process:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not _listens(wan, end, port):
-            if process.poll() is not None or time.monotonic() > deadline:
-                words = " ".join(log.read_text(errors="replace").split())[-300:] or "it says nothing"
-                what = "has ended" if process.poll() is not None else f"does not listen on port {port}"
-                raise SiteFailure(f"`{' '.join(command)}` {what} at the {end} end: {words}")
-            time.sleep(0.1)
+        listens = until(lambda: process.poll() is not None or wan.listens(end, port), PATIENCE_SECONDS, 0.1)
+        if not listens or process.poll() is not None:
+            words = " ".join(log.read_text(errors="replace").split())[-300:] or "it says nothing"
+            what = "has ended" if process.poll() is not None else f"does not listen on port {port}"
+            raise SiteFailure(f"`{' '.join(command)}` {what} at the {end} end: {words}")
         yield
 
 
@@ -167,13 +165,6 @@ def _descendants(pid: int) -> list[int]:
     return found
 
 
-def _listens(wan: Wan, end: str, port: int) -> bool:
-    """Found out without a connection, which a tunnel would take for one."""
-    sockets = [*wan.command(end), "ss", "-Hltn", f"sport = :{port}"]
-    done = subprocess.run(sockets, capture_output=True, check=False, timeout=PATIENCE_SECONDS)
-    return bool(done.stdout.strip())
-
-
 @contextmanager
 def _privilege_separation() -> Iterator[None]:
     """The empty directory that sshd insists on, for as long as it is needed."""
@@ -185,9 +176,3 @@ def _privilege_separation() -> Iterator[None]:
         if made:
             with contextlib.suppress(OSError):  # somebody else's sshd may use it by now
                 PRIVILEGE_SEPARATION.rmdir()
-
-
-def _run(command: Sequence[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
-    if done.returncode:
-        raise SiteFailure(f"`{' '.join(command)}` failed: {done.stderr.strip()}")

@@ -46,6 +46,10 @@ class Wan:
         """
         return namespaces.inside(self.namespaces[end])
 
+    def listens(self, end: str, port: int) -> bool:
+        """Whether somebody there waits for TCP connections: without one, which might be taken for the only one."""
+        return bool(namespaces.run([*self.command(end), "ss", "-Hltn", f"sport = :{port}"]).strip())
+
     def set(self, toward: str = "both", **texts: str) -> None:
         """Other settings, as in `Line.of`, for packets sent from now on, of the way toward west, east or both.
 

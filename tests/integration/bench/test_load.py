@@ -7,12 +7,13 @@ import pytest
 
 from bench import load
 from bench.datasets import Dataset
+from bench.processes import Process
 from bench.sites import Address
 from tests.integration.bench.surplus import Surplus
 from tests.integration.iscsi.tap import Tap
 
 SIZE = (1 << 20) + 5
-Listening = tuple[Address, load.Process]
+Listening = tuple[Address, Process]
 
 
 @pytest.fixture

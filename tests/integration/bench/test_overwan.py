@@ -62,7 +62,7 @@ def test_one_that_goes_on_alone_and_a_slow_store_much_shortened(tmp_path: Path) 
     ("arguments", "complaint"),
     [
         (["--scale", "0"], '"0" is not a scale; write a number from 0.01 to 10'),
-        (["--lines", "none"], '"none" is not a number of lines; write 1 or more'),
+        (["--lines", "none"], '"none" is not a whole number; write 1 or more'),
         (["--only", "everything"], "invalid choice"),
     ],
 )
@@ -85,15 +85,20 @@ def test_what_is_missing_is_one_clear_error() -> None:
     assert "bench-wan cannot run here: iperf3 is not installed" in done.stderr
 
 
+def stand_in(directory: Path, monkeypatch: pytest.MonkeyPatch, option: str, does: str) -> None:
+    """An iperf3 that does something else when it is given that option; `{real}` is the one that is installed."""
+    if reason := iperf.lacking():
+        pytest.skip(reason)
+    real, ours = shutil.which("iperf3"), directory / "iperf3"
+    ours.write_text(f'#!/bin/sh\ncase " $*" in *"{option}"*) {does.format(real=real)} ;; esac\nexec {real} "$@"\n')
+    ours.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
+
+
 @pytest.mark.root
 def test_an_iperf3_without_a_report_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its receiver, whose report counts, says nothing."""
-    if reason := iperf.lacking():
-        pytest.skip(reason)
-    real, mute = shutil.which("iperf3"), tmp_path / "iperf3"
-    mute.write_text(f'#!/bin/sh\ncase " $*" in *" -s "*) exec {real} "$@" >/dev/null ;; esac\nexec {real} "$@"\n')
-    mute.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    stand_in(tmp_path, monkeypatch, " -s ", 'exec {real} "$@" >/dev/null')
     with line_or_skip() as wan, pytest.raises(WanFailure, match="iperf3 has made no report: it said nothing"):
         iperf.rate(wan, iperf.offered()[-1], 1, 0)
 
@@ -105,6 +110,14 @@ def test_nothing_is_measured_beside_an_iperf3_that_has_ended() -> None:
             pytest.skip(reason)
         with pytest.raises(WanFailure, match="iperf3 ended before what was measured beside it: after 1 s"):
             wait_for_its_end(wan)
+
+
+@pytest.mark.root
+def test_an_iperf3_with_a_long_report_is_seen_to_have_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has a kilobyte for each second, and a pipe that nobody read took no more after a minute."""
+    stand_in(tmp_path, monkeypatch, " -c ", "yes | head -c 1000000; exit 1")
+    with line_or_skip() as wan, pytest.raises(WanFailure, match="iperf3 ended before what was measured beside it: y"):
+        wait_for_its_end(wan)
 
 
 def wait_for_its_end(wan: Wan) -> None:

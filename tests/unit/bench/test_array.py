@@ -1,5 +1,6 @@
 """The iSCSI target that demo and integration tests use: real tgtd, real qemu-img, no pair between."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,18 @@ def test_several_targets_at_once(site_directory: Path, tmp_path_factory: pytest.
 def test_the_initiators_complaint_is_passed_on(volume: Path) -> None:
     with pytest.raises(ArrayFailure, match=r"qemu-img ended with status 1: .*Failed to connect"):
         copy_volume(volume, "iscsi://127.0.0.1:1/iqn.2024-01.org.example:none/1")
+
+
+def test_an_initiator_that_complains_at_length_is_heard_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waited for a full pipe to be read, and the bench for it to say more on the other one."""
+    stand_in = tmp_path / "qemu-img"
+    stand_in.write_text("#!/bin/sh\nyes | head -c 1000000 >&2\necho no route >&2\nexit 1\n")
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(ArrayFailure, match=r"qemu-img ended with status 1: (.|\n)*no route$"):
+        copy_volume("volume", "iscsi:")
 
 
 @pytest.mark.parametrize(
