@@ -14,17 +14,14 @@ from bench.replay import fio
 from bench.replay.arrays import EMULATED, LINES, WAYS, Arrays, Ground, lacking, see_room, standing_on
 from bench.replay.fio import HOST, FioFailure, Found, Job, disk, load
 from bench.replay.suite import Suite
-from bench.replay.suites.concurrency_report import HOST_ALONE, report
+from bench.replay.suites.concurrency_report import HOST_ALONE, VOLUME, WHOLE, report
 from bench.replay.trial import Figure, Options, Outcome, Stage, Trial
 from bench.replay.turns import Course, move
 
-GB, MIB = 10**9, 1 << 20
-VOLUME = 10 * GB
+MIB = 1 << 20
 VOLUMES, IN_PROGRESS = (3, 9, 12, 18), (1, 3, 9, 12, 16)
 FEW_VOLUMES, FEW_IN_PROGRESS = (3, 18), (1, 16)
 """At small scales: the corners, which the published relations are about."""
-WHOLE = 1 / 20
-"""From this scale on everything is measured."""
 COMPRESSIBILITY, DUPLICATES = 38, 10
 HOST_UNIT = 256 * MIB
 ALONE_SECONDS = 60.0

@@ -7,6 +7,10 @@ from bench.replay.document import Notes, Plot, Section, Series, Table, caveat, m
 from bench.replay.fio import HOST
 from bench.replay.results import Results
 
+VOLUME = 10 * 10**9
+"""Bytes, at scale 1."""
+WHOLE = 1 / 20
+"""From this scale on everything is measured; below it what is measured says little."""
 HOST_ALONE = "host-alone"
 MANY, FEW = 18, 3
 ALL, ONE = 16, 1
@@ -29,7 +33,7 @@ def report(results: Results) -> Iterator[Section]:
         " and the mean latency in ms.",
         tables=[*_figures(results), _relations(results)],
         plots=list(_plots(results)),
-        findings=list(_findings(results)),
+        findings=[*_too_small(results), *_findings(results)],
     )
 
 
@@ -114,6 +118,16 @@ def _course(samples: list[list[float]]) -> tuple[list[float], list[float | None]
         seconds += [at, at] if counts else [at]
         counts += [counts[-1], count] if counts else [count]
     return seconds, counts
+
+
+def _too_small(results: Results) -> Iterator[str]:
+    scale = min((record.scale for record in results.records), default=WHOLE)
+    if scale < WHOLE:
+        yield (
+            f"Volumes have {number(VOLUME * scale / 1e6)} MB here instead of {number(VOLUME / 1e6)}, and move within"
+            " seconds: that is mostly their beginnings and ends, and the second that hosts have before, so what follows"
+            " says little."
+        )
 
 
 def _findings(results: Results) -> Iterator[str]:

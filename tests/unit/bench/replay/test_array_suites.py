@@ -29,10 +29,10 @@ def cells(suite: Suite, scale: float) -> list[str]:
     return [cell for trial in suite.trials(Options(scale)) for cell in trial.cells]
 
 
-def results(figures: dict[str, dict[str, float]], lacking: tuple[str, ...] = ()) -> Results:
+def results(figures: dict[str, dict[str, float]], lacking: tuple[str, ...] = (), scale: float = 1.0) -> Results:
     """Of cells whose figures are these."""
     records = [
-        Record("any", cell, 1, 1.0, {}, {}, "done", 1.0, Outcome(tuple(Figure(*each, "") for each in found.items())))
+        Record("any", cell, 1, scale, {}, {}, "done", 1.0, Outcome(tuple(Figure(*each, "") for each in found.items())))
         for cell, found in figures.items()
     ]
     records += [Record("any", cell, 1, 1.0, {}, {}, "lacking", 0.0, reason="too fast") for cell in lacking]
@@ -49,14 +49,6 @@ def section(suite: Suite, found: Results) -> Section:
 
 def texts(tables: Iterator[Table]) -> set[str]:
     return {text for table in tables for row in table.rows for text in row}
-
-
-@pytest.mark.parametrize("scale", [1, 1 / 20, 1 / 2000, 1 / 65536])
-@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
-def test_cells_have_names_of_their_own_and_guesses(suite: Suite, scale: float) -> None:
-    names = cells(suite, scale)
-    assert len(names) == len(set(names)) > 0
-    assert all(trial.seconds > 0 and trial.settings for trial in suite.trials(Options(scale)))
 
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
@@ -97,6 +89,13 @@ def test_relations_of_volumes_in_progress() -> None:
     )
     assert any("takes 3.00x the time, and the hosts get 1.50x the operations" in finding for finding in made.findings)
     assert made.tables[0].notes.texts == ["too fast"]
+
+
+@pytest.mark.parametrize(("scale", "told"), [(1 / 2000, "Volumes have 5.00 MB here instead of 10,000"), (1 / 20, "")])
+def test_volumes_that_are_too_small_to_say_much_are_told(scale: float, told: str) -> None:
+    made = section(CONCURRENCY, results({"pair/t3/18/1": {"replication": 1.0}}, scale=scale))
+    assert any("says little" in finding for finding in made.findings) is bool(told)
+    assert not told or made.findings[0].startswith(told)
 
 
 def test_turns_are_plotted_in_steps() -> None:

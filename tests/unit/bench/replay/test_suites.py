@@ -20,13 +20,14 @@ MIB = 1 << 20
 
 
 @pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
-@pytest.mark.parametrize("scale", [1 / 65536, 1.0])
+@pytest.mark.parametrize("scale", [1 / 65536, 1 / 2000, 1 / 20, 1.0])
 def test_cells_are_named_once_and_fit_for_files(suite: Suite, scale: float) -> None:
-    cells = [cell for trial in suite.trials(Options(scale)) for cell in trial.cells]
+    trials = suite.trials(Options(scale))
+    cells = [cell for trial in trials for cell in trial.cells]
     assert cells
     assert len({cell.replace("/", "_") for cell in cells}) == len(cells)
     assert all(re.fullmatch(r"[\w.%+-]+(/[\w.%+-]+)*", cell) for cell in cells)
-    assert all(trial.seconds > 0 for trial in suite.trials(Options(scale)))
+    assert all(trial.seconds > 0 and trial.settings for trial in trials)
 
 
 def test_everything_small_is_done_in_half_an_hour() -> None:
