@@ -72,6 +72,10 @@ MAY_IMPORT = {
     "bench": {"bench", "proxy", "dedupstore"},
 }
 
+MEASUREMENTS = tuple(
+    f"bench.{name}" for name in ("demo", "pipeline", "viewers", "chunking", "overwan", "overiscsi", "replay", "lab")
+)
+
 EVENT_LOOP = {"asyncio", "ssl", "socket", "uvloop", "socketserver", "selectors", "aiohttp"}
 """What makes code depend on an event loop or a peer; only these may import it, so that all else is tested without."""
 MAY_KNOW_THE_EVENT_LOOP = ("proxy.net", "proxy.web", "bench")
@@ -130,6 +134,14 @@ def test_imports_run_downward(module: str) -> None:
     ours = (target for target in imports(module) if target.split(".")[0] in OURS)
     upward = sorted(target for target in ours if not allowed(target, permitted))
     assert not upward, f"{module} may import only {sorted(permitted)}, but imports {upward}"
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if within(module, "bench")])
+def test_no_measurement_knows_another(module: str) -> None:
+    """What several need is in bench itself, where whoever looks for it finds it."""
+    own = next((name for name in MEASUREMENTS if within(module, name)), module)
+    others = [target for target in imports(module) for name in MEASUREMENTS if within(target, name) and name != own]
+    assert not others, f"{module} imports {others}; move what is shared into bench"
 
 
 @pytest.mark.parametrize("module", MODULES)
