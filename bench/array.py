@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from glob import glob
 from pathlib import Path
 from tempfile import TemporaryFile
-from types import TracebackType
 from typing import Self
 
 from bench.ending import bound
@@ -95,9 +94,7 @@ class IscsiTarget:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end()
 
     def _start(self) -> None:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain, islice
-from types import TracebackType
 from typing import Self
 
 from blake3 import blake3
@@ -135,9 +134,7 @@ class Sink:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         _end(self._listener)
         self._thread.join()
         for connection in list(self._open):

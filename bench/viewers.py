@@ -55,8 +55,8 @@ class Rounds:
     """CPU seconds of both sites for 2^30 bytes."""
 
 
-class Bench:
-    """The run."""
+class Comparison:
+    """The run: transfers without viewers and with them, in turns."""
 
     def __init__(self, size: int, rounds: int) -> None:
         """`size` bytes a transfer, `rounds` of each kind."""
@@ -152,30 +152,30 @@ def poll(ports: list[int]) -> None:
         heapq.heapreplace(due, (at + every, every, port, path))
 
 
-def show(bench: Bench, console: Console) -> None:
+def show(comparison: Comparison, console: Console) -> None:
     """Both tables."""
-    console.print(f"{machine_text(machine_facts())}; {bench.size // MIB} MiB a transfer", highlight=False)
+    console.print(f"{machine_text(machine_facts())}; {comparison.size // MIB} MiB a transfer", highlight=False)
     columns = ("MB/s", "least", "most", "CPU s for 1 GiB")
-    table = plain_table(f"Warm, {bench.rounds} times each", "viewers", *columns, figures=columns)
-    for name, rounds in (("none", bench.alone), (f"{VIEWERS} at each site", bench.watched)):
+    table = plain_table(f"Warm, {comparison.rounds} times each", "viewers", *columns, figures=columns)
+    for name, rounds in (("none", comparison.alone), (f"{VIEWERS} at each site", comparison.watched)):
         rates = [rate / MB for rate in rounds.rates]
         figures = (statistics.median(rates), min(rates), max(rates), statistics.median(rounds.costs))
         table.add_row(name, *(f"{figure:.2f}" if figure < 10 else f"{figure:.0f}" for figure in figures))
-    console.print(table, "", goal_table(bench.goals()))
-    if not bench.identical:
+    console.print(table, "", goal_table(comparison.goals()))
+    if not comparison.identical:
         console.print("Bytes differ.", style="bold red")
 
 
-def figures(bench: Bench) -> dict[str, object]:
+def figures(comparison: Comparison) -> dict[str, object]:
     """As data: of each transfer bytes and CPU seconds for 1 GiB, without viewers and with them."""
-    goals = [goal.as_dict() for goal in bench.goals()]
+    goals = [goal.as_dict() for goal in comparison.goals()]
     return {
         "machine": machine_facts(),
-        "bytes": bench.size,
-        "alone": asdict(bench.alone),
-        "watched": asdict(bench.watched),
+        "bytes": comparison.size,
+        "alone": asdict(comparison.alone),
+        "watched": asdict(comparison.watched),
         "goals": goals,
-        "identical": bench.identical,
+        "identical": comparison.identical,
     }
 
 
@@ -191,16 +191,16 @@ def main() -> int:
         view(options.view)
         return 1
     warn_if_busy()
-    bench = Bench(options.size * MIB, options.rounds)
+    comparison = Comparison(options.size * MIB, options.rounds)
     try:
         with scratch() as directory:
-            bench.run(directory)
+            comparison.run(directory)
     except FAILURES as error:
         print(f"bench-viewers failed: {error}", file=sys.stderr)
         return ExitCode.FAILED
-    show(bench, Console())
-    written = not options.json or write(figures(bench), options.json)
-    return ExitCode.OK if bench.identical and written else ExitCode.FAILED
+    show(comparison, Console())
+    written = not options.json or write(figures(comparison), options.json)
+    return ExitCode.OK if comparison.identical and written else ExitCode.FAILED
 
 
 if __name__ == "__main__":

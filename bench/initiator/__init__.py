@@ -1,6 +1,6 @@
 """An iSCSI initiator of our own: small, on blocking sockets, and free to do what qemu-img and libiscsi do not.
 
 `Initiator` logs in as its `Wishes` say (`login`: keys, CHAP, what was `Agreed`), and submits SCSI commands (`cdb`)
-as `Task`s, any number at once. `pdu` has the layout of every PDU that it sends or takes, `digest` CRC32C.
+as `Task`s, any number at once. `pdu` has the layout of every PDU that it sends or takes.
 All of it is written from RFC 7143, apart from `proxy.iscsi`: what one gets wrong, the other shows.
 """

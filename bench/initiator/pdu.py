@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
-from bench.initiator.digest import digest
+from crc32c import crc32c
 
 HEADER_BYTES = 48
 DIGEST_BYTES = 4
@@ -23,6 +23,11 @@ NO_LUN = bytes(8)
 _HEADER = struct.Struct(">BBHI8sI28s")
 _WORDS_AT = 20
 READ_BYTES = 1 << 20
+
+
+def digest(data: bytes | memoryview) -> bytes:
+    """CRC32C (section 13.1) of a header with its AHS, or of a data segment with its padding."""
+    return crc32c(data).to_bytes(4, "little")
 
 
 class Opcode(IntEnum):

@@ -17,12 +17,12 @@ from bench.goals import Goal
 from bench.load import LoadFailure, Run
 from bench.overiscsi import ends
 from bench.overiscsi.conversation import Conversation
+from bench.overiscsi.stage import MIB, PROTOCOLS
 from bench.sites import Pair, free_port
 from proxy.config.units import show_size
 
-MB, MIB = 10**6, 1 << 20
+MB = 10**6
 ROUNDS = 9
-PROTOCOLS = ("tcp", "iscsi")
 PASSES = ("cold", "warm")
 COURSE = ("cold", "warm", "warm")
 """Of a round with each protocol."""
@@ -33,8 +33,8 @@ LEAST_RATE = 100.0
 
 
 @dataclass(frozen=True)
-class Cost:
-    """One run."""
+class Timed:
+    """One run, and what it took."""
 
     run: Run
     cpu: float
@@ -71,7 +71,7 @@ def _shape(bench: Bench, shape: Shape, size: int) -> Iterator[Figure]:
     port = free_port()
     exports = dict.fromkeys(PROTOCOLS, ("127.0.0.1", port))
     settings = {protocol: f'protocol = "{protocol}"\n' for protocol in PROTOCOLS}
-    costs: dict[tuple[str, str], list[Cost]] = {}
+    costs: dict[tuple[str, str], list[Timed]] = {}
     with Pair(exports, store_size=show_size(2 * size + 64 * MIB), forward_settings=settings) as pair:
         pair.wait_prepared()
         for number in range(ROUNDS):
@@ -83,7 +83,7 @@ def _shape(bench: Bench, shape: Shape, size: int) -> Iterator[Figure]:
                     for name in COURSE:
                         before = pair.cpu_seconds()
                         run = ends.run(play, pair.forwards[protocol], sink)
-                        costs.setdefault((protocol, name), []).append(Cost(run, pair.cpu_seconds() - before))
+                        costs.setdefault((protocol, name), []).append(Timed(run, pair.cpu_seconds() - before))
                 play.remove()
         _see_understood(pair)
     for name in PASSES:
@@ -98,7 +98,7 @@ def _see_understood(pair: Pair) -> None:
             raise LoadFailure(f"{site.name} did not understand everything: {status['peers'][0]['fallbacks']}")
 
 
-def judged(shape: Shape, name: str, tcp: list[Cost], iscsi: list[Cost]) -> Figure:
+def judged(shape: Shape, name: str, tcp: list[Timed], iscsi: list[Timed]) -> Figure:
     """The line of the table."""
     rates = [[cost.run.rate / MB for cost in costs] for costs in (tcp, iscsi)]
     plain, understood = map(median, rates)

@@ -8,12 +8,12 @@ import pytest
 
 from bench.load import LoadFailure
 from bench.sites import Site, free_port
-from bench.viewers import VIEWERS, Bench, watching
+from bench.viewers import VIEWERS, Comparison, watching
 from tests.integration.bed.sites import Bed
 
 
 def test_it_measures_with_viewers_and_without(tmp_path: Path) -> None:
-    bench = Bench(16 << 20, 1)
+    bench = Comparison(16 << 20, 1)
     bench.run(tmp_path)
     assert bench.identical
     assert len(bench.alone.rates) == len(bench.watched.rates) == 1

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 import pytest
 
 from bench.initiator import cdb
-from bench.initiator.digest import digest
 from bench.initiator.initiator import Initiator, Protocol, Write
 from bench.initiator.login import LoginRefused, Wishes, decode_keys, encode_keys, log_in, pairs
-from bench.initiator.pdu import FINAL, Digests, Opcode, Pdu, Reader, WrongDigest, lun_field, words
+from bench.initiator.pdu import FINAL, Digests, Opcode, Pdu, Reader, WrongDigest, digest, lun_field, words
 from tests.patience import PATIENCE
 
 GOOD_LOGIN = Pdu(Opcode.LOGIN_RESPONSE, FINAL | 7, data=encode_keys({"ImmediateData": "No"}))

@@ -74,8 +74,8 @@ def test_each_command_is_answered() -> None:
         assert (done.opcode, done.tag) == (Opcode.RESPONSE, block.tag)
 
 
-def cost(rate: float, cpu: float, identical: bool = True) -> throughput.Cost:
-    return throughput.Cost(Run(MB, MB / rate, identical), cpu)
+def cost(rate: float, cpu: float, identical: bool = True) -> throughput.Timed:
+    return throughput.Timed(Run(MB, MB / rate, identical), cpu)
 
 
 def test_the_medians_are_compared() -> None:
