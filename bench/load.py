@@ -213,14 +213,19 @@ def _receive_all(listener: socket.socket, room: memoryview, expected: int) -> _A
 
 
 def _receive(connection: socket.socket, room: memoryview) -> int:
+    fill(room, connection)
+    connection.sendall(DONE)
+    return len(room)
+
+
+def fill(room: memoryview, connection: socket.socket) -> None:
+    """With what comes. Raises LoadFailure if that ends before."""
     received = 0
     while received < len(room):
         count = connection.recv_into(room[received : received + READ_BYTES])
         if not count:
             raise LoadFailure(f"the connection ended after {received} of {len(room)} bytes")
         received += count
-    connection.sendall(DONE)
-    return received
 
 
 def _exactly(connection: socket.socket, count: int) -> bytes:

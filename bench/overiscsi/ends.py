@@ -18,13 +18,12 @@ from pathlib import Path
 
 from bench.load import (
     LOOPBACK,
-    READ_BYTES,
     WRITE_BYTES,
-    LoadFailure,
     Run,
     answer,
     ask,
     ended,
+    fill,
     mapped,
     same,
     say,
@@ -144,14 +143,10 @@ def sink(file: Path, port: int) -> None:
 
 
 def _receive(connection: socket.socket, room: memoryview, plan: list[tuple[int, bytes]]) -> None:
-    received = edge = 0
+    at = 0
     for length, back in plan:
-        edge += length
-        while received < edge:
-            count = connection.recv_into(room[received : received + READ_BYTES])
-            if not count:
-                raise LoadFailure(f"the connection ended after {received} of {len(room)} bytes")
-            received += count
+        fill(room[at : at + length], connection)
+        at += length
         connection.sendall(back)
 
 

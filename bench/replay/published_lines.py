@@ -1,17 +1,18 @@
 """The four lines of the array's makers, whether they can be emulated here, and flows that last as long as they need."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 
 from bench.datasets import Dataset
 from bench.lines import MBIT, Setting, delivered, exhausted, standing, untrue
 from bench.machine import Cores, congestion_controls
-from bench.replay.flow import Flow, send
+from bench.replay.flow import Flow, send, sinks
 from bench.replay.trial import Figure, Outcome, Stage
 from bench.replicator import Sink
-from bench.sites import Address
+from bench.sites import Address, Pair
 from bench.wan import Wan
 from bench.wan.probe import tcp_rate
 
@@ -31,6 +32,8 @@ VOLUMES, VOLUME = 3, 10 * GB
 """The array's makers replicated three volumes of 10 GB at once."""
 CALM, FEW_BYTES = 3, 3000
 """A line is quiet after so many tenths of a second with fewer bytes."""
+STORE = "128MiB"
+"""Nothing repeats."""
 LONGEST = 900.0
 """Seconds at scale 1 after which a flow is given up: its rate has shown long before."""
 
@@ -112,6 +115,33 @@ def steady(
     elapsed = Figure("3 x 10 GB", whole, "s", False, remark=remark)
     settings = {"finished": flow.finished, "bytes": sum(each.size for each in contents)}
     return Outcome((figure, elapsed), flow.samples, settings, flow.complaint)
+
+
+def directly(
+    wan: Wan, setting: Setting, stage: Stage, cell: str, window: int = 0, possible: float | None = None
+) -> Outcome:
+    """From array to array. `window`: as of `sinks`; `possible`: as of `steady`. The line is quiet afterwards."""
+    stage.tell("directly")
+    with sinks(wan, 1, wan.addresses["west"], window) as (end,):
+        found = steady(wan, setting, stage, cell, end.address, end, possible, array_control())
+    quiet(wan)
+    return found
+
+
+def through_a_pair(
+    wan: Wan, setting: Setting, stage: Stage, windows: Mapping[str, int]
+) -> Iterator[tuple[str, Outcome]]:
+    """Through one pair, cell by cell; `windows`: of each cell's far array. The line is quiet after each."""
+    stage.tell("starting the pair")
+    with ExitStack() as stack:
+        ends = [stack.enter_context(sinks(wan, 1, window=window))[0] for window in windows.values()]
+        exports = {f"array{number}": end.address for number, end in enumerate(ends)}
+        pair = stack.enter_context(Pair(exports, wan=wan, store_size=STORE, directory=stage.directory / "pair"))
+        pair.wait_prepared()
+        for cell, end, entrance in zip(windows, ends, pair.forwards.values(), strict=True):
+            stage.tell("through the pair")
+            yield cell, steady(wan, setting, stage, cell, entrance, end)
+            quiet(wan)
 
 
 def _early(rate: float, setting: Setting) -> str:

@@ -5,17 +5,11 @@ from functools import partial
 from typing import Any
 
 from bench.lines import Setting, standing
-from bench.replay.flow import sinks
-from bench.replay.published_lines import RATES, Span, array_control, not_carried, quiet, steady, unmeasured
+from bench.replay.published_lines import RATES, Span, array_control, directly, not_carried, through_a_pair, unmeasured
 from bench.replay.suite import Suite
 from bench.replay.suites.frames_report import DELAY, LINES, LOSSES, MTUS, WAYS, Place, report, told
 from bench.replay.trial import Options, Outcome, Stage, Trial
-from bench.sites import Pair
-from bench.wan import Wan
 from bench.wan.wan import lacking
-
-STORE = "128MiB"
-"""Nothing repeats."""
 
 
 def trials(options: Options) -> list[Trial]:
@@ -38,26 +32,10 @@ def measure(line: str, mtu: int, loss: float, stage: Stage) -> Iterator[tuple[st
         return
     with standing(setting) as wan:
         place = Place(line, mtu, loss, "direct")
-        yield place.cell, told(place, _direct(wan, setting, place, stage))
-        quiet(wan)
+        yield place.cell, told(place, directly(wan, setting, stage, place.cell))
         place = Place(line, mtu, loss, "isthmus")
-        yield place.cell, told(place, _through_a_pair(wan, setting, place, stage))
-
-
-def _direct(wan: Wan, setting: Setting, place: Place, stage: Stage) -> Outcome:
-    stage.tell("directly")
-    with sinks(wan, 1, wan.addresses["west"]) as (end,):
-        return steady(wan, setting, stage, place.cell, end.address, end, control=array_control())
-
-
-def _through_a_pair(wan: Wan, setting: Setting, place: Place, stage: Stage) -> Outcome:
-    stage.tell("through the pair")
-    with (
-        sinks(wan) as (end,),
-        Pair({"array": end.address}, wan=wan, store_size=STORE, directory=stage.directory / "pair") as pair,
-    ):
-        pair.wait_prepared()
-        return steady(wan, setting, stage, place.cell, pair.forwards["array"], end)
+        for cell, outcome in through_a_pair(wan, setting, stage, {place.cell: 0}):
+            yield cell, told(place, outcome)
 
 
 def _cells(line: str, mtu: int, loss: float) -> tuple[str, ...]:

@@ -5,25 +5,19 @@ line; through Isthmus it is the site beside it.
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
 from bench.lines import MBIT, Setting, standing
-from bench.replay.flow import sinks
-from bench.replay.published_lines import RATES, Span, array_control, not_carried, quiet, steady, unmeasured
+from bench.replay.published_lines import RATES, Span, array_control, directly, not_carried, through_a_pair, unmeasured
 from bench.replay.suite import Suite
 from bench.replay.suites.window_report import DELAYS, LINES, WAYS, WINDOWS, Place, report
 from bench.replay.trial import Options, Outcome, Stage, Trial
-from bench.sites import Pair
-from bench.wan import Wan
 from bench.wan.wan import lacking
 from proxy.plan.windows import window_rate
 
 START = 1.8
 """Seconds until sources have begun, and until the line is quiet afterwards, for the guess."""
-STORE = "128MiB"
-"""Nothing repeats."""
 VOLUMES = 3
 
 
@@ -46,9 +40,11 @@ def measure(line: str, delay: int, stage: Stage) -> Iterator[tuple[str, Outcome]
         yield from unmeasured(_cells(line, delay), reason)
         return
     with standing(setting) as wan:
-        for window in WINDOWS:
-            yield _direct(wan, setting, Place(line, delay, window, "direct"), stage)
-        yield from _through_a_pair(wan, setting, line, delay, stage)
+        for window, size in WINDOWS.items():
+            cell = Place(line, delay, window, "direct").cell
+            yield cell, directly(wan, setting, stage, cell, size, theory(setting, size))
+        windows = {Place(line, delay, window, "isthmus").cell: size for window, size in WINDOWS.items()}
+        yield from through_a_pair(wan, setting, stage, windows)
 
 
 def theory(setting: Setting, window: int) -> float:
@@ -56,29 +52,6 @@ def theory(setting: Setting, window: int) -> float:
     if not window or not setting.round_trip:
         return setting.goodput / MBIT
     return min(VOLUMES * window_rate(window, setting.round_trip / 1000), setting.goodput) / MBIT
-
-
-def _direct(wan: Wan, setting: Setting, place: Place, stage: Stage) -> tuple[str, Outcome]:
-    stage.tell(f"{place.window}, directly")
-    with sinks(wan, 1, wan.addresses["west"], WINDOWS[place.window]) as (end,):
-        possible = theory(setting, WINDOWS[place.window])
-        found = steady(wan, setting, stage, place.cell, end.address, end, possible, array_control())
-    quiet(wan)
-    return place.cell, found
-
-
-def _through_a_pair(wan: Wan, setting: Setting, line: str, delay: int, stage: Stage) -> Iterator[tuple[str, Outcome]]:
-    stage.tell("starting the pair")
-    with ExitStack() as stack:
-        ends = {name: stack.enter_context(sinks(wan, 1, window=size))[0] for name, size in WINDOWS.items()}
-        exports = {name: end.address for name, end in ends.items()}
-        pair = stack.enter_context(Pair(exports, wan=wan, store_size=STORE, directory=stage.directory / "pair"))
-        pair.wait_prepared()
-        for window, end in ends.items():
-            stage.tell(f"{window}, through the pair")
-            place = Place(line, delay, window, "isthmus")
-            yield place.cell, steady(wan, setting, stage, place.cell, pair.forwards[window], end)
-            quiet(wan)
 
 
 def _cells(line: str, delay: int) -> tuple[str, ...]:
