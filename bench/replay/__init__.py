@@ -4,7 +4,8 @@ A `Suite` (`suite`) is a list of `Trial`s; each measures one or more cells and y
 each. `suites` names them all, a module each. `runner` measures one trial after another and keeps each outcome at once
 (`records`: a JSON file for each cell and repeat), so that a run goes on where it was interrupted; `progress` shows it.
 `results` puts repeats together, a suite's report makes sections of tables, plots and findings from them (`document`),
-and `reporting` writes these. `flow` sends volumes over lines, `tunnels` are what others take instead; `arrays` has real
-iSCSI targets at the ends of lines, `turns` moves volumes between these, `writers` and `fio` work on them. `command` is
-what the command line calls.
+and `reporting` writes these. `flow` sends volumes over lines, `published_lines` are those of the arrays' makers,
+`tunnels` are what others take instead; `arrays` has real iSCSI targets at the ends of lines, `turns` moves volumes
+between these, `writers` and `fio` work on them, and `tcp_counters` says what was sent again. `command` is what the
+command line calls.
 """

@@ -1,4 +1,4 @@
-"""A suite: a test of the field, as trials and a report."""
+"""A suite: a test of the field, as trials and a report. (What we measure beside those is made of `bench.cases`.)"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
