@@ -124,9 +124,9 @@ def _too_small(results: Results) -> Iterator[str]:
     scale = min((record.scale for record in results.records), default=WHOLE)
     if scale < WHOLE:
         yield (
-            f"Volumes have {number(VOLUME * scale / 1e6)} MB here instead of {number(VOLUME / 1e6)}, and move within"
-            " seconds: that is mostly their beginnings and ends, and the second that hosts have before, so what follows"
-            " says little."
+            f"Volumes have {number(VOLUME * scale / 1e6)} MB here instead of {number(VOLUME / 1e6)}: the smaller"
+            " they are, the more of this is their beginnings and ends, and the second that hosts have before, so it says"
+            " little."
         )
 
 
