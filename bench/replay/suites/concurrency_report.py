@@ -125,8 +125,8 @@ def _too_small(results: Results) -> Iterator[str]:
     if scale < WHOLE:
         yield (
             f"Volumes have {number(VOLUME * scale / 1e6)} MB here instead of {number(VOLUME / 1e6)}: the smaller"
-            " they are, the more of this is their beginnings and ends, and the second that hosts have before, so it says"
-            " little."
+            " they are, the more of this is their beginnings and ends, and the second that hosts have before, so it"
+            " says little."
         )
 
 

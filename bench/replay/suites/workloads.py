@@ -105,10 +105,10 @@ def _array(ground: Ground, directory: Path, size: int) -> Iterator[Arrays]:
 @contextmanager
 def _disks(arrays: Arrays, directory: Path) -> Iterator[list[Path]]:
     with ExitStack() as stack:
-        stack.enter_context(arrays.inside())
-        yield [
-            stack.enter_context(disk(arrays.far_url(unit), directory, f"unit{unit}")) for unit in range(1, VOLUMES + 1)
-        ]
+        with arrays.inside():  # not longer: whoever starts those of the next line may be elsewhere
+            units = range(1, VOLUMES + 1)
+            disks = [stack.enter_context(disk(arrays.far_url(unit), directory, f"unit{unit}")) for unit in units]
+        yield disks
 
 
 def _jobs(name: str, pool: str, disks: list[list[Path]], half: int) -> list[Job]:
