@@ -13,20 +13,20 @@ from tests.integration.bed.contents import cut, cut_at_random, volume
 from tests.integration.bed.ends import Array, receipt, send, whole
 from tests.integration.bed.sites import Bed, Pair, drain, run, wire_bytes
 
-CONTENT = volume("content", 64 << 20)
 SAME, OTHERWISE, INSERTED = 0.006, 0.015, 0.006
 STORE_SIZE = "256MiB"
 
 
 @pytest.mark.parametrize("mode", ["memory", "disk"])
 def test_second_passes(bed: Bed, mode: str) -> None:
+    content = volume("content", 64 << 20)
     with Array() as array:
         pair = bed.pair(array.address, store={"mode": mode, "size": STORE_SIZE})
         run(*pair.sites)
-        assert cost(pair, CONTENT) > 0.99
-        assert cost(pair, CONTENT) < SAME
-        assert cost(pair, CONTENT, pauses=True) < OTHERWISE
-        assert cost(pair, b"!" + CONTENT) < INSERTED
+        assert cost(pair, content) > 0.99
+        assert cost(pair, content) < SAME
+        assert cost(pair, content, pauses=True) < OTHERWISE
+        assert cost(pair, b"!" + content) < INSERTED
         drain(*pair.sites)
 
 

@@ -18,8 +18,9 @@ from tests.integration.bed.sites import Bed, Pair, run
 
 ROUNDS = 25
 SIZE = 64 << 20
-CONTENTS = [volume(f"volume {number}", 20 << 20) for number in range(4)]
-"""Together more than a store holds: containers are overwritten in most rounds, and read in many."""
+CONTENTS, CONTENT = 4, 20 << 20
+"""So many, and their size: together more than a store holds, so containers are overwritten in most rounds, and read in
+many."""
 LOST_MAX = 1136
 """Chunks that one container may have (FORMAT.md): what a torn slot costs."""
 LONGEST = 0.5
@@ -29,17 +30,18 @@ LONGEST = 0.5
 @pytest.mark.timeout(480)
 def test_stores_survive(bed: Bed) -> None:
     draw = Random(1)
+    contents = [volume(f"volume {number}", CONTENT) for number in range(CONTENTS)]
     with Array() as array:
         pair = bed.pair(array.address, store={"mode": "disk", "size": "64MiB"})
         for number in range(ROUNDS):
             run(*pair.sites)
-            content = CONTENTS[number % len(CONTENTS)]
+            content = contents[number % CONTENTS]
             cut_short(pair, content, draw)
             check_arrivals(array, content)
             for site in pair.sites:
                 verify(bed.directory / f"{site.name}-store")
         run(*pair.sites)
-        whole(receipt(CONTENTS[0]), send(cut(CONTENTS[0], 1 << 18), pair.entrance))
+        whole(receipt(contents[0]), send(cut(contents[0], 1 << 18), pair.entrance))
 
 
 def cut_short(pair: Pair, content: bytes, draw: Random) -> None:

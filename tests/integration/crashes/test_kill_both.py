@@ -10,17 +10,17 @@ from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Array, receipt, send, torn, whole
 from tests.integration.bed.sites import Bed, eventually, run, wire_bytes
 
-CONTENT = volume("content", 48 << 20)
 COST_MAX = 0.3
 NOTES = 2.5
 """Seconds after which a site has written down what it knows of its peer."""
 
 
 def test_cold_restart(bed: Bed) -> None:
+    content = volume("content", 48 << 20)
     with Array() as array:
         pair = bed.pair(array.address, store={"mode": "disk", "size": "128MiB"})
         run(*pair.sites)
-        whole(receipt(CONTENT), send(cut(CONTENT, 1 << 18), pair.entrance))
+        whole(receipt(content), send(cut(content, 1 << 18), pair.entrance))
         for site in pair.sites:
             eventually(site, "store.unwritten_bytes", 0)
         time.sleep(NOTES)
@@ -30,9 +30,9 @@ def test_cold_restart(bed: Bed) -> None:
                 for site in pair.sites:
                     site.kill()
 
-        torn(b"", send(cut(CONTENT, 1 << 18), pair.entrance, strike))
-        torn(CONTENT, array.arrival(1).wait())
+        torn(b"", send(cut(content, 1 << 18), pair.entrance, strike))
+        torn(content, array.arrival(1).wait())
         run(*pair.sites)
-        sending = send(cut(CONTENT, 1 << 18), pair.entrance)
-        whole(receipt(CONTENT), sending)
-        assert wire_bytes(pair.east) < COST_MAX * len(CONTENT)
+        sending = send(cut(content, 1 << 18), pair.entrance)
+        whole(receipt(content), sending)
+        assert wire_bytes(pair.east) < COST_MAX * len(content)

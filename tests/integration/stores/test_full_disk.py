@@ -14,41 +14,44 @@ from tests.integration.bed.ends import Array
 from tests.integration.bed.passes import cost, replicate
 from tests.integration.bed.sites import Bed, alarm, drain, run
 
-CONTENTS = [volume(f"volume {number}", 16 << 20) for number in range(4)]
+
+@pytest.fixture(scope="module")
+def contents() -> list[bytes]:
+    return [volume(f"volume {number}", 16 << 20) for number in range(4)]
 
 
 @pytest.mark.root
-def test_a_disk_of_24_megabytes(bed: Bed, tmp_path: Path) -> None:
+def test_a_disk_of_24_megabytes(bed: Bed, tmp_path: Path, contents: list[bytes]) -> None:
     """Each store shall have 64 MiB and gets 24 MB. What fits is used, and what was used is right."""
     with small_disk(tmp_path / "a", 24) as a, small_disk(tmp_path / "b", 24) as b, Array() as array:
         stores = disk_store(a), disk_store(b)
         pair = bed.pair(array.address, stores=stores)
         run(*pair.sites)
         with answering(*pair.sites):
-            for content in (*CONTENTS, *CONTENTS):
+            for content in (*contents, *contents):
                 replicate(pair, content)
         for site in pair.sites:
             alarm(site, "room")
-        replicate(pair, CONTENTS[0][: 4 << 20])
-        assert cost(pair, CONTENTS[0][: 4 << 20]) < 0.1
+        replicate(pair, contents[0][: 4 << 20])
+        assert cost(pair, contents[0][: 4 << 20]) < 0.1
         drain(*pair.sites)
         run(*pair.sites)
-        replicate(pair, CONTENTS[-1])
+        replicate(pair, contents[-1])
         drain(*pair.sites)
 
 
 @pytest.mark.root
 @pytest.mark.parametrize("where", ["east", "west"])
-def test_a_disk_that_becomes_read_only(bed: Bed, tmp_path: Path, where: str) -> None:
+def test_a_disk_that_becomes_read_only(bed: Bed, tmp_path: Path, where: str, contents: list[bytes]) -> None:
     """While it is in use. What is stored may still be read; what is new passes, and crosses the wire each time."""
     with failing_disk(tmp_path / "disk", tmp_path / "image", 160) as disk, Array() as array:
         sound, failing = {"mode": "disk", "size": "64MiB"}, disk_store(disk)
         pair = bed.pair(array.address, stores=(failing, sound) if where == "east" else (sound, failing))
         run(*pair.sites)
-        replicate(pair, CONTENTS[0])
+        replicate(pair, contents[0])
         break_disk(disk)
         with answering(*pair.sites):
-            for content in (*CONTENTS, *CONTENTS):
+            for content in (*contents, *contents):
                 replicate(pair, content)
         site = getattr(pair, where)
         alarm(site, "Read-only file system")
@@ -57,16 +60,16 @@ def test_a_disk_that_becomes_read_only(bed: Bed, tmp_path: Path, where: str) -> 
 
 
 @pytest.mark.parametrize("where", ["east", "west"])
-def test_a_disk_with_errors(bed: Bed, where: str) -> None:
+def test_a_disk_with_errors(bed: Bed, where: str, contents: list[bytes]) -> None:
     """Every write beyond the first MiB of a file fails."""
     with Array() as array:
         pair = bed.pair(array.address, store={"mode": "disk", "size": "64MiB"})
         run(*pair.sites)
         site = getattr(pair, where)
-        replicate(pair, CONTENTS[0])  # so the file is longer than that
+        replicate(pair, contents[0])  # so the file is longer than that
         forbid_growth(site)
         with answering(*pair.sites):
-            for content in (*CONTENTS, *CONTENTS):
+            for content in (*contents, *contents):
                 replicate(pair, content)
         alarm(site, "File too large")
         drain(*pair.sites)

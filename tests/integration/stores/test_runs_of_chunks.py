@@ -13,7 +13,6 @@ from tests.integration.bed.ends import Array
 from tests.integration.bed.passes import cost, replicate
 from tests.integration.bed.sites import Bed, Pair, drain, run
 
-CONTENT = volume("runs", 64 << 20)
 REFERENCES = 0.002
 """Of the plain bytes: what a reference to each chunk takes."""
 AT_FIRST = 0.006
@@ -25,25 +24,30 @@ MISSED_MAX = 64
 """Runs on their way when the first miss comes."""
 
 
+@pytest.fixture(scope="module")
+def content() -> bytes:
+    return volume("runs", 64 << 20)
+
+
 def west(pair: Pair, figure: str) -> int:
     return int(pair.west.status()["bytes"][figure])
 
 
 @pytest.mark.parametrize("mode", ["memory", "disk"])
-def test_a_second_pass(bed: Bed, mode: str) -> None:
+def test_a_second_pass(bed: Bed, mode: str, content: bytes) -> None:
     """Across containers; with the disk store also after a restart, when none of them is in memory."""
     with Array() as array:
         pair = bed.pair(array.address, store={"mode": mode, **LARGE})
         run(*pair.sites)
-        replicate(pair, CONTENT)
-        replicate(pair, CONTENT)
-        assert cost(pair, CONTENT) < RUNS
+        replicate(pair, content)
+        replicate(pair, content)
+        assert cost(pair, content) < RUNS
         assert west(pair, "misses") == 0
         drain(*pair.sites)
         if mode == "disk":
             run(*pair.sites)
-            assert cost(pair, CONTENT) < AT_FIRST
-            assert cost(pair, CONTENT) < RUNS
+            assert cost(pair, content) < AT_FIRST
+            assert cost(pair, content) < RUNS
             assert west(pair, "misses") == 0
             drain(*pair.sites)
 
@@ -65,14 +69,14 @@ def test_stores_with_other_room_for_writers(bed: Bed) -> None:
         drain(*pair.sites)
 
 
-def test_what_the_far_store_has_lost(bed: Bed) -> None:
+def test_what_the_far_store_has_lost(bed: Bed, content: bytes) -> None:
     evicting = volume("others", 72 << 20)
     with Array() as array:
         pair = bed.pair(array.address, stores=(LARGE, SMALL))
         run(*pair.sites)
-        kept = CONTENT[: 16 << 20]
-        for content in (kept, kept, kept, evicting, kept):
-            replicate(pair, content)
+        kept = content[: 16 << 20]
+        for sent in (kept, kept, kept, evicting, kept):
+            replicate(pair, sent)
         assert west(pair, "misses") > 0
         assert west(pair, "misses") == pair.east.status()["bytes"]["fills"]
         drain(*pair.sites)
