@@ -1,4 +1,7 @@
-"""How fast a stream is whose bytes the far site knows already, over a line and, in turns with it, without one."""
+"""How fast a stream is whose bytes the far site knows already, over a line and, in turns with it, without one.
+
+And, likewise in turns, over the same line without its delay: what an emulator costs whose CPU the sites' cores lack.
+"""
 
 import statistics
 from collections.abc import Iterator
@@ -27,6 +30,9 @@ has lost packets takes care for two minutes that others do not hold it up, and t
 LEAST = 200.0
 """MB/s."""
 
+Rounds = list[tuple[load.Run, load.Run]]
+"""Without a line and over it."""
+
 
 def warm(bench: Bench) -> Iterator[Figure]:
     """Stores in memory, filled without a line and over one without a delay; then the line."""
@@ -45,13 +51,21 @@ def _warm(bench: Bench, setting: Setting, file: Path, size: int) -> Figure:
         with _without_a_line(file, size) as near, _over(wan, file, size) as far:
             bench.tell(f"{setting.text}: filling the stores, without a line and over a fast one")
             identical = all([near.send().identical, far.send().identical])
+            wan.set(**(setting.texts | {"delay": "0ms"}))
+            without_delay = _in_turns(bench, f"{setting.text}, without its delay", near, far)
             wan.set(**setting.texts, queue="0B")  # by rate and delay
-            rounds, used = [], emulating(wan)
-            for number in range(1, ROUNDS + 1):
-                bench.tell(f"{setting.text}: warm, without a line and over it, {number} of {ROUNDS}")
-                rounds.append((near.send(), far.send()))
+            used = emulating(wan)
+            rounds = _in_turns(bench, setting.text, near, far)
             emulator = (emulating(wan) - used) / ROUNDS
-            return judged(setting, rounds, identical, emulator, untrue(wan, setting))
+            return judged(setting, rounds, without_delay, identical, emulator, untrue(wan, setting))
+
+
+def _in_turns(bench: Bench, line: str, near: "_Way", far: "_Way") -> Rounds:
+    rounds = []
+    for number in range(1, ROUNDS + 1):
+        bench.tell(f"{line}: warm, without a line and over it, {number} of {ROUNDS}")
+        rounds.append((near.send(), far.send()))
+    return rounds
 
 
 def emulating(wan: Wan) -> float:
@@ -60,29 +74,36 @@ def emulating(wan: Wan) -> float:
 
 
 def judged(
-    setting: Setting, rounds: list[tuple[load.Run, load.Run]], identical: bool, emulator: float = 0.0, excuse: str = ""
+    setting: Setting, rounds: Rounds, without_delay: Rounds, identical: bool, emulator: float = 0.0, excuse: str = ""
 ) -> Figure:
-    """The line of the table, in medians. `rounds`: without a line and over it; `identical`: what filled the stores.
+    """The line of the table, in medians. `identical`: what filled the stores.
 
     `emulator`: CPU seconds that it takes for a round.
     """
     bare = statistics.median(one.seconds for one, _ in rounds)
     seconds = statistics.median(other.seconds for _, other in rounds)
-    more = statistics.median(other.seconds - one.seconds for one, other in rounds)
+    more, emulated = _more(rounds), _more(without_delay)
     size = rounds[0][1].bytes
     goals = (
         Goal("warm", size / seconds / MB, LEAST, True, "MB/s"),
         Goal("warm, like no line", more, setting.round_trip / 1000, False, "s"),
+        Goal("warm, by the delay", more - emulated, setting.round_trip / 1000, False, "s"),
     )
     values: dict[str, float | None] = {
         "MB/s": size / seconds / MB,
         "seconds": seconds,
         "no line": bare,
         "more": more,
+        "more, no delay": emulated,
         "emulator": emulator,
     }
-    same = identical and all(run.identical for both in rounds for run in both)
+    same = identical and all(run.identical for both in (*rounds, *without_delay) for run in both)
     return Figure(setting.text, f"{size >> 20} MiB", values, goals, same, excuse)
+
+
+def _more(rounds: Rounds) -> float:
+    """Seconds that it takes longer over the line."""
+    return statistics.median(other.seconds - one.seconds for one, other in rounds)
 
 
 class _Way:

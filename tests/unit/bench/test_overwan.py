@@ -110,14 +110,27 @@ def test_a_cap_is_judged_by_every_window() -> None:
 def test_warm_allows_one_round_trip_in_the_median() -> None:
     size = 1 << 30
 
-    def rounds(*seconds: tuple[float, float]) -> list[tuple[Run, Run]]:
+    def rounds(*seconds: tuple[float, float]) -> warm.Rounds:
         return [(Run(size, bare, True), Run(size, over, True)) for bare, over in seconds]
 
-    good = warm.judged(FIELD, rounds((2.0, 9.0), (2.0, 2.09), (3.0, 3.05)), True)
+    as_fast = rounds((2.0, 2.0))
+    good = warm.judged(FIELD, rounds((2.0, 9.0), (2.0, 2.09), (3.0, 3.05)), as_fast, True)
     assert (good.met, good.values["seconds"], good.values["no line"]) == ("yes", 3.05, 2.0)
-    assert warm.judged(FIELD, rounds((2.0, 2.0), (2.0, 2.2), (1.0, 1.2)), True).met == "NO"
-    assert warm.judged(FIELD, rounds((2.0, 2.0)), False).met == "BYTES DIFFER"
-    assert warm.judged(FIELD, [(Run(size, 2.0, False), Run(size, 2.0, True))], True).met == "BYTES DIFFER"
+    assert warm.judged(FIELD, rounds((2.0, 2.0), (2.0, 2.2), (1.0, 1.2)), as_fast, True).met == "NO"
+    assert warm.judged(FIELD, as_fast, as_fast, False).met == "BYTES DIFFER"
+    differing = [(Run(size, 2.0, False), Run(size, 2.0, True))]
+    assert warm.judged(FIELD, differing, as_fast, True).met == "BYTES DIFFER"
+    assert warm.judged(FIELD, as_fast, differing, True).met == "BYTES DIFFER"
+
+
+def test_what_the_emulator_costs_is_told_apart_from_the_delay() -> None:
+    def rounds(bare: float, over: float) -> warm.Rounds:
+        return [(Run(1 << 30, bare, True), Run(1 << 30, over, True))]
+
+    found = warm.judged(FIELD, rounds(2.0, 2.25), rounds(2.0, 2.2), True)
+    assert [goal.met for goal in found.goals] == [True, False, True]
+    assert found.goals[2].measured == pytest.approx(0.05)
+    assert warm.judged(FIELD, rounds(2.0, 2.25), rounds(2.0, 2.1), True).goals[2].met is False
 
 
 def test_questions_are_summed_up() -> None:
