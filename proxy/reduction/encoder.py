@@ -115,7 +115,7 @@ class Encoder:
 
     def shrink(self) -> None:
         """The source is silent: take no more room than what has come. What `buffer` gave before is of no more use."""
-        self._move(self._end - self._start + 1)  # one is lent: see `_cut_ahead`
+        self._move(self._end - self._start + 1)  # one is lent: see `_cut`
 
     def received(self, n: int, *, lazy: bool = False) -> None:
         """The source has written n bytes to the start of `buffer()`.
@@ -133,9 +133,7 @@ class Encoder:
         soon.
         """
         if self._end - self._start > self._sent:
-            self._cut_ahead()
-            if self._end - self._start > self._sent:
-                self._sent = self._matcher.piece(self._view[self._start : self._end], self._sent, patient=patient)
+            self._sent = self._matcher.piece(self._view[self._start : self._end], self._sent, patient=patient)
 
     def border(self) -> None:
         """Force a border: end the incomplete chunk here, whatever its content says.
@@ -156,7 +154,7 @@ class Encoder:
 
     def finish(self) -> None:
         """The source has ended: what is left is a chunk. `take` the last batches, then ask `ending`."""
-        self._cut_ahead()
+        self._cut()
         self._cut(final=True)
 
     def close(self) -> None:
@@ -172,12 +170,17 @@ class Encoder:
         self._view = view
         self._start, self._end = 0, kept
 
-    def _cut(self, *, final: bool = False, lent: int = 0) -> None:
-        """Send the chunks that have come, with `final` also what is left. `lent`: see `_cut_ahead`."""
+    def _cut(self, *, final: bool = False) -> None:
+        """Send the chunks that have come, with `final` also what is left.
+
+        A border just before the end of what has come has to be found before bytes behind it are delivered: then the far
+        side would have them in its tail, which a LEARN names as a whole. FastCDC looks at bytes in pairs from the
+        chunk's start, and at one byte beyond a border: in an odd number of bytes the last one goes unseen until another
+        follows. So one is lent, whatever it is; a border at the end or behind it would be its doing.
+        """
         start, end = self._start, self._end
-        last = end + self.border_in - self._border_margin
-        if lent:
-            last = min(last, end - 1)
+        lent = 0 if final else (end - start) % 2
+        last = min(end + self.border_in - self._border_margin, end - lent)
         for length in self._chunker.cut(self._view[start : end + lent], final):
             if start + length > last:
                 break
@@ -189,14 +192,3 @@ class Encoder:
             self._sent = 0
             start = end
         self._start = start
-
-    def _cut_ahead(self) -> None:
-        """Find a border just before the end of what has come, before bytes behind it are delivered.
-
-        (Then the far side would have them in its tail, which a LEARN names as a whole.) FastCDC looks at bytes in pairs
-        from the chunk's start, and at one byte beyond a border: in an odd number of bytes the last one goes unseen
-        until another follows. So one is lent, whatever it is; a border at the end or behind it would be its doing.
-        """
-        length = self._end - self._start
-        if length >= self._chunker.minimum and length % 2:
-            self._cut(lent=1)

@@ -51,10 +51,11 @@ class Underway:
 
     def send(self, batch: OutgoingBatch) -> None:
         """The batch goes, its tokens written."""
-        self._note_known(batch.known)
-        self._referred.update(batch.named)
-        self._runs.send(batch.lists)
-        self._holdings.referred(batch.references)
+        if batch.known:
+            self._note_known(batch.known)
+            self._referred.update(batch.named)
+            self._runs.send(batch.lists)
+            self._holdings.referred(batch.references)
         if batch.learned:
             self._holdings.send([place for _, place in batch.learned])
 
