@@ -121,6 +121,7 @@ class Weaver:
         elif self._given < end:
             raise RecordError("payload that no record announces")
         self._payload.clear()
+        self._ends = []  # a peer may have made it long, and the stream may have to wait
         self.total += sum(map(len, pieces))
         return pieces
 

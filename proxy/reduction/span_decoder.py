@@ -15,6 +15,10 @@ from proxy.iscsi.weaver import Weaver
 from proxy.reduction.decoder import DecodedBatch, Decoder
 from proxy.reduction.errors import BatchError
 
+_PIECES = 256
+"""Of a batch, for the array; more are made one. A peer may slice a chunk into 32,000, each of which takes 180 bytes
+until the array has taken the last."""
+
 
 class SpanDecoder:
     """One stream's incoming direction. Loop thread. As `Decoder`, also as to errors."""
@@ -94,7 +98,7 @@ class SpanDecoder:
                 raise BatchError("records from the acceptor, and the opener has sent none")
         if self.spans:
             pieces = self._weave(decoded)
-            decoded.pieces = [b"".join(pieces)] if decoded.borrowed else pieces
+            decoded.pieces = [b"".join(pieces)] if decoded.borrowed or len(pieces) > _PIECES else pieces
             return decoded
         if decoded.records:
             raise BatchError("records in a direction that began without them")

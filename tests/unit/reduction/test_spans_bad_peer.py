@@ -5,6 +5,7 @@ from typing import cast
 
 import pytest
 
+from dedupstore.fingerprint import fingerprint
 from dedupstore.store import ChunkStore
 from proxy.iscsi.connection import Connection
 from proxy.iscsi.framer import Framer
@@ -16,7 +17,7 @@ from proxy.reduction.compression import zstd
 from proxy.reduction.decoder import Decoder
 from proxy.reduction.errors import BatchError
 from proxy.reduction.span_decoder import SpanDecoder
-from proxy.reduction.tokens import literal_token
+from proxy.reduction.tokens import learn_token, literal_token, more_token, slice_token
 from tests.unit.iscsi.pdus import NEXT_FULL_FEATURE, data_out, login, login_answer, pdu
 from tests.unit.iscsi.sites import Cut
 from tests.unit.reduction.shelf import ShelfStore
@@ -163,3 +164,29 @@ def test_short_sections_that_stand_for_many_records() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 4 * RECORDS_MAX
+
+
+def test_a_chunk_in_thousands_of_slices() -> None:
+    """The array may not read: then what was decoded waits, and of each stream of the peer as much."""
+    decoder, size, piece = begun(), 64 << 10, 16
+    chunk = bytes(size)
+    lesson = literal_token(size) + learn_token(size, fingerprint(chunk))
+    for tokens, literals in (lesson, [chunk]), (sliced(chunk, piece), []):
+        header = pdu(Opcode.DATA_OUT, data=chunk)[:BASIC_BYTES]
+        section = Section(49, CODEC_NONE, len(new(header)), new(header, flags=PAYLOAD))
+        whole = memoryview(assemble(size, CODEC_NONE, tokens, sum(map(len, literals)), literals, section))
+        tracemalloc.start()
+        try:
+            decoded = decoder.feed(whole)
+            kept, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert decoded is not None
+        assert decoded.data[BASIC_BYTES:] == chunk
+        assert kept < 4 * size  # what goes to the array, the chunk here and in the store, and little else
+
+
+def sliced(chunk: bytes, piece: int) -> bytes:
+    """All of it, in pieces."""
+    first = slice_token(fingerprint(chunk), 0, piece)
+    return first + b"".join(more_token(piece) for _ in range(len(chunk) // piece - 1))
