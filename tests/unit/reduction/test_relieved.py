@@ -11,7 +11,7 @@ from tests.unit.reduction.test_encoder import opcodes, written
 DATA = noise(40_000, 5)
 LENGTHS = SMALL_CHUNKS.cut(DATA, final=True)
 HALF = next(end for end in accumulate(LENGTHS) if end > len(DATA) // 2 and end % 2 == 0)
-"""Where a chunk ends, and a pause finds that it does (`Encoder._cut_ahead`)."""
+"""Where a chunk ends, and a pause finds that it does (`Encoder._cut`)."""
 
 
 @pytest.fixture
