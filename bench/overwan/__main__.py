@@ -18,7 +18,7 @@ CASES = {
     "fast": Case("Faster lines, likewise, Mb/s (bbr, cubic: iperf3)", fast),
     "compressible": Case("38 % compressible, cold, beside zstd -12 --long and a perfect line", compressible),
     "alone": Case("One of 32 streams goes on while the others rest, Mb/s", alone),
-    "warm": Case("Warm: medians of seven rounds", warm),
+    "warm": Case("Warm: medians of seven rounds (0 ms: more over the same line without its delay)", warm),
     "slow-store": Case("What both sites hold, the far one on a hard disk in another order, Mb/s", slow_store),
     "outage": Case("An outage in the middle of a transfer", outage),
     "urgency": Case("512 bytes and back during bulk, ms more than bare", urgency),

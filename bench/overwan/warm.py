@@ -91,10 +91,10 @@ def judged(
     )
     values: dict[str, float | None] = {
         "MB/s": size / seconds / MB,
-        "seconds": seconds,
+        "took": seconds,
         "no line": bare,
         "more": more,
-        "more, no delay": emulated,
+        "0 ms": emulated,
         "emulator": emulator,
     }
     same = identical and all(run.identical for both in (*rounds, *without_delay) for run in both)

@@ -1,9 +1,12 @@
 """What `make bench-wan` computes from what it measures: rates over time, verdicts, tables. Nothing is sent here."""
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from bench.case_results import Figure, case_table
 from bench.cases import Bench
 from bench.lines import Setting, exhausted
 from bench.load import Run, summary
@@ -115,7 +118,7 @@ def test_warm_allows_one_round_trip_in_the_median() -> None:
 
     as_fast = rounds((2.0, 2.0))
     good = warm.judged(FIELD, rounds((2.0, 9.0), (2.0, 2.09), (3.0, 3.05)), as_fast, True)
-    assert (good.met, good.values["seconds"], good.values["no line"]) == ("yes", 3.05, 2.0)
+    assert (good.met, good.values["took"], good.values["no line"]) == ("yes", 3.05, 2.0)
     assert warm.judged(FIELD, rounds((2.0, 2.0), (2.0, 2.2), (1.0, 1.2)), as_fast, True).met == "NO"
     assert warm.judged(FIELD, as_fast, as_fast, False).met == "BYTES DIFFER"
     differing = [(Run(size, 2.0, False), Run(size, 2.0, True))]
@@ -131,6 +134,19 @@ def test_what_the_emulator_costs_is_told_apart_from_the_delay() -> None:
     assert [goal.met for goal in found.goals] == [True, False, True]
     assert found.goals[2].measured == pytest.approx(0.05)
     assert warm.judged(FIELD, rounds(2.0, 2.25), rounds(2.0, 2.1), True).goals[2].met is False
+
+
+def test_eighty_columns_have_all_of_what_a_warm_pass_took() -> None:
+    rounds = [(Run(1 << 30, 12.0, True), Run(1 << 30, 12.25, True))]
+    found = warm.judged(Setting("1Gbit"), rounds, rounds, True, emulator=0.25)
+    assert cut_short([found]) == 0
+
+
+def cut_short(figures: list[Figure]) -> int:
+    """Cells that end in an ellipsis."""
+    console = Console(width=80, file=StringIO(), record=True)
+    console.print(case_table("title", figures))
+    return console.export_text().count("…")
 
 
 def test_questions_are_summed_up() -> None:
