@@ -154,7 +154,6 @@ class Encoder:
 
     def finish(self) -> None:
         """The source has ended: what is left is a chunk. `take` the last batches, then ask `ending`."""
-        self._cut()
         self._cut(final=True)
 
     def close(self) -> None:
@@ -174,19 +173,20 @@ class Encoder:
         """Send the chunks that have come, with `final` also what is left.
 
         A border just before the end of what has come has to be found before bytes behind it are delivered: then the far
-        side would have them in its tail, which a LEARN names as a whole. FastCDC looks at bytes in pairs from the
+        side would have them in its tail, which a LEARN names as a whole. FastCDC looks at bytes in pairs from each
         chunk's start, and at one byte beyond a border: in an odd number of bytes the last one goes unseen until another
-        follows. So one is lent, whatever it is; a border at the end or behind it would be its doing.
+        follows. So one is lent, whatever it is, always, as the last chunk may start anywhere; a border at the end or
+        behind it would be its doing, but for one after `maximum` bytes.
         """
-        start, end = self._start, self._end
-        lent = 0 if final else (end - start) % 2
-        last = min(end + self.border_in - self._border_margin, end - lent)
-        for length in self._chunker.cut(self._view[start : end + lent], final):
-            if start + length > last:
+        start, end, maximum = self._start, self._end, self._chunker.maximum
+        last = min(end + self.border_in - self._border_margin, end)
+        for length in self._chunker.cut(self._view[start : end + 1]):
+            border = start + length
+            if border > last or (border == end and length < maximum):
                 break
-            self._matcher.chunk(self._view[start : start + length], self._sent)
+            self._matcher.chunk(self._view[start:border], self._sent)
             self._sent = 0
-            start += length
+            start = border
         if final and start < end:
             self._matcher.chunk(self._view[start:end], self._sent)
             self._sent = 0
