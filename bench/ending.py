@@ -25,9 +25,10 @@ def scratch() -> Iterator[Path]:
 
     What is left by those that were killed goes first: the kernel has ended their claims, which are locks (flock(2)).
     """
-    for left in {path.parent for path in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*/*")}:
-        with suppress(OSError), _claim(left, fcntl.LOCK_NB):  # an empty one, without a path in it, may just begin
-            _remove(left)
+    for left in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
+        with suppress(OSError), _claim(left, fcntl.LOCK_NB):  # or another bench has it, or has just removed it
+            if any(left.iterdir()):  # an empty one may just begin
+                _remove(left)
     directory = Path(tempfile.mkdtemp(prefix=SCRATCH))
     with _claim(directory):
         try:

@@ -6,7 +6,9 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -195,3 +197,20 @@ def test_what_was_killed_leaves_is_removed_by_the_next_and_nothing_else(
             assert not left.exists()
             assert (mine / "volume").exists()
     assert others.exists()
+
+
+def test_benches_that_come_and_go_at_once_leave_each_other_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One may be gone while another one looks what is left."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def come_and_go(_: int) -> None:
+        for _ in range(100):
+            with scratch() as directory:
+                (directory / "volume").touch()
+                assert (directory / "volume").exists()
+
+    with ThreadPoolExecutor(4) as benches:
+        assert len([*benches.map(come_and_go, range(4))]) == 4
+    assert not [*tmp_path.iterdir()]
