@@ -57,6 +57,7 @@ class StatusServer:
         self._listener.listen(_BACKLOG)
         await runner.setup()
         self._stopping.push_async_callback(runner.cleanup)
+        self._stopping.callback(self._listener.close)  # before, so that nobody waits for an answer meanwhile
         server = runner.server
         assert server is not None
         begin = partial(Conversation, server, loop=loop, **self._protocol_options())
