@@ -28,8 +28,9 @@ tokens, of the lists at hand of runs among these, and a few for each batch."""
 
 _PACKED_EACH = 256
 """Tokens."""
-_PIECES = 256
-"""Of what a batch that waits has delivered; more are made one."""
+PIECES = 256
+"""Of a batch that has to wait, or that the array has to take; more are made one. A peer may slice a chunk into 32,000,
+each of which takes 180 bytes until the array has taken the last."""
 
 
 @dataclass(slots=True)
@@ -377,7 +378,7 @@ class Decoder:
         And if it has waited before, what it has delivered since, where that is many pieces: one takes 200 bytes, though
         it may be of one.
         """
-        if progress.owned and len(progress.out) < _PIECES:
+        if progress.owned and len(progress.out) < PIECES:
             return
         progress.owned = True
         progress.literals = memoryview(bytes(progress.literals[progress.position :]))

@@ -12,12 +12,8 @@ from proxy.iscsi.pdu import Sender
 from proxy.iscsi.portals import PortalTexts
 from proxy.iscsi.prediction import Restorer
 from proxy.iscsi.weaver import Weaver
-from proxy.reduction.decoder import DecodedBatch, Decoder
+from proxy.reduction.decoder import PIECES, DecodedBatch, Decoder
 from proxy.reduction.errors import BatchError
-
-_PIECES = 256
-"""Of a batch, for the array; more are made one. A peer may slice a chunk into 32,000, each of which takes 180 bytes
-until the array has taken the last."""
 
 
 class SpanDecoder:
@@ -98,7 +94,7 @@ class SpanDecoder:
                 raise BatchError("records from the acceptor, and the opener has sent none")
         if self.spans:
             pieces = self._weave(decoded)
-            decoded.pieces = [b"".join(pieces)] if decoded.borrowed or len(pieces) > _PIECES else pieces
+            decoded.pieces = [b"".join(pieces)] if decoded.borrowed or len(pieces) > PIECES else pieces
             return decoded
         if decoded.records:
             raise BatchError("records in a direction that began without them")
