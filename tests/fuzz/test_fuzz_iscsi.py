@@ -1,21 +1,14 @@
 """A short run of the coverage-guided fuzzer over iSCSI connections and records, beginning with real PDUs."""
 
-import importlib.util
-import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
-
-import pytest
 
 from proxy.iscsi.pdu import Opcode
 from proxy.iscsi.prediction import Predictor
 from proxy.iscsi.record import PAYLOAD, PLAIN, TAIL
-from tests.patience import PATIENCE
+from tests.fuzz.short_run import needs_atheris, short_run
 from tests.unit.iscsi.pdus import command, data_in, data_out, digests, login, login_answer, pdu, read_10, write_10
 
-SCRIPT = Path(__file__).with_name("fuzz_iscsi.py")
-RUNS = 1_500
 CONVERSATION, FULL_FEATURE, SECTIONS, TEXTS = b"\x00", b"\x01", b"\x02", b"\x03"
 OUT, BACK, MADE, PAUSED = 0, 1, 2, 4
 
@@ -44,13 +37,6 @@ def inputs() -> Iterable[bytes]:
     yield SECTIONS + step(0, b"".join(coded[:2])) + step(1, b"12345") + step(0, b"".join(coded[2:])) + step(1, b"more")
 
 
-@pytest.mark.skipif(importlib.util.find_spec("atheris") is None, reason="atheris is not installed")
+@needs_atheris
 def test_a_short_run(tmp_path: Path) -> None:
-    corpus = tmp_path / "corpus"
-    corpus.mkdir()
-    for at, content in enumerate(inputs()):
-        (corpus / str(at)).write_bytes(content)
-    command = [sys.executable, str(SCRIPT), str(corpus), f"-runs={RUNS}", "-max_len=512", "-timeout=60", "-seed=1"]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
-    assert ended.returncode == 0, ended.stderr[-4000:]
-    assert f"Done {RUNS} runs" in ended.stderr
+    short_run("fuzz_iscsi.py", tmp_path, inputs(), runs=1_500, longest=512)

@@ -1,8 +1,5 @@
 """A short run of the coverage-guided fuzzer over frames, HELLO and tunnels, beginning with the vectors."""
 
-import importlib.util
-import subprocess
-import sys
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +10,8 @@ from proxy.protocol import frames
 from proxy.protocol.codes import FrameType, ResetCode
 from proxy.protocol.reader import encode
 from tests.fuzz.fuzz_protocol import one_input
-from tests.patience import PATIENCE
+from tests.fuzz.short_run import needs_atheris, short_run
 
-SCRIPT = Path(__file__).with_name("fuzz_protocol.py")
 VECTORS = Path(__file__).parents[1] / "vectors" / "protocol"
 LANE, HELLO, TUNNEL = 0, 1, 2
 RUNS = {LANE: 5_000, HELLO: 12_000, TUNNEL: 4_000}
@@ -95,15 +91,8 @@ def test_the_corpus_and_all_that_is_left_when_it_is_cut() -> None:
         one_input(content)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("atheris") is None, reason="atheris is not installed")
+@needs_atheris
 @pytest.mark.parametrize("target", [LANE, HELLO, TUNNEL], ids=["lane", "hello", "tunnel"])
 def test_a_short_run(tmp_path: Path, target: int) -> None:
-    directory = tmp_path / "corpus"
-    directory.mkdir()
-    for at, content in enumerate(content for content in corpus() if content[0] == target):
-        (directory / str(at)).write_bytes(content)
-    options = [f"-runs={RUNS[target]}", "-max_len=4096", "-timeout=60", "-seed=1"]
-    command = [sys.executable, str(SCRIPT), str(directory), *options]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
-    assert ended.returncode == 0, ended.stderr[-4000:]
-    assert f"Done {RUNS[target]} runs" in ended.stderr
+    inputs = [content for content in corpus() if content[0] == target]
+    short_run("fuzz_protocol.py", tmp_path, inputs, RUNS[target])
