@@ -1,7 +1,7 @@
 """A short run of the coverage-guided fuzzer over frames, HELLO and tunnels, beginning with the vectors."""
 
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +9,7 @@ import pytest
 from proxy.protocol import frames
 from proxy.protocol.codes import FrameType, ResetCode
 from proxy.protocol.reader import encode
-from tests.fuzz.fuzz_protocol import one_input
+from tests.fuzz.fuzz_protocol import MEMORY_MAX, take
 from tests.fuzz.short_run import needs_atheris, short_run
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "protocol"
@@ -76,19 +76,26 @@ def corpus() -> list[bytes]:
 
 
 @pytest.fixture
-def _traced() -> Iterator[None]:
+def memory_taken() -> Iterator[Callable[[bytes], int]]:
+    """The most that an input takes at once, in bytes."""
+
+    def measure(content: bytes) -> int:
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        take(content)
+        return tracemalloc.get_traced_memory()[1] - before
+
     tracemalloc.start()
-    yield
+    yield measure
     tracemalloc.stop()
 
 
-@pytest.mark.usefixtures("_traced")
-def test_the_corpus_and_all_that_is_left_when_it_is_cut() -> None:
+def test_the_corpus_and_all_that_is_left_when_it_is_cut(memory_taken: Callable[[bytes], int]) -> None:
     for content in corpus():
-        for end in range(0, len(content) + 1, 1 + len(content) // 60):
-            one_input(content[:end])
-            one_input(content[:end] + b"\xff" * 20)
-        one_input(content)
+        for end in range(1, len(content) + 1, 1 + len(content) // 60):
+            assert memory_taken(content[:end]) <= MEMORY_MAX
+            assert memory_taken(content[:end] + b"\xff" * 20) <= MEMORY_MAX
+        assert memory_taken(content) <= MEMORY_MAX
 
 
 @needs_atheris
