@@ -29,11 +29,11 @@ class ExitCode(IntEnum):
 _MEANINGS = {
     ExitCode.OK: "done; for `serve`: drained after SIGTERM or SIGINT",
     ExitCode.FAILED: "it failed: data differs, chunks failed verification, `doctor` found a problem, the running site"
-    " or `pair` refuses, `keygen` finds its files there already, something cannot be read or written, this host's clock"
-    " stands before the certificate of the site that is to be served, or a part of Isthmus is not installed",
-    ExitCode.USAGE: "it was not asked for in the right way, and nothing was done: an unknown command, option or"
-    " argument, a value that is none, no confirmation; `init` found mistakes in what it was told, or one of its files"
-    " there already; or this host lacks what is needed, such as root for an emulated line",
+    " or `pair` refuses, files that `keygen` would make exist already, something cannot be read or written, by"
+    " this host's clock the certificate of the site to be served is not valid yet, or a part of Isthmus is missing",
+    ExitCode.USAGE: "wrong usage, and nothing was done: an unknown command, option or argument, a value that cannot be"
+    " read, no confirmation; `init` found mistakes in its options, or one of its files exists already; or this host"
+    " lacks what is needed, such as root for an emulated line",
     ExitCode.CONFIGURATION: "the configuration has mistakes; all of them are listed on stderr",
     ExitCode.UNREACHABLE: "the running site does not answer at its status listener, or another one answers",
     ExitCode.STORE: "the store is in use by another process, cannot be opened, or is in memory",

@@ -46,8 +46,8 @@ class Identity(Section):
     certificate: FilePath = setting("This site's certificate (PEM), as made by `isthmus keygen`.", example="east.crt")
     key: FilePath = setting("Its private key (PEM, not encrypted, readable by its owner only).", example="east.key")
     ca: FilePath | None = setting(
-        "Certificates of a private CA (PEM). A peer without `certificate` is then recognised by its name"
-        " in a certificate that this CA itself has signed: those of intermediate CAs belong into the file, too.",
+        "Certificates of a private CA (PEM). A peer without `certificate` is then recognised by its name in a"
+        " certificate that one of these has signed directly; intermediate CAs must therefore be in the file, too.",
         None,
     )
 
@@ -57,58 +57,61 @@ class Tunnel(Section):
 
     listen: ListenAddress | None = setting("Where peers dial in. Needed as soon as one peer has no `address`.", None)
     keepalive: Annotated[Duration, Within("100ms", "1h")] = setting(
-        "A PING goes by each lane so often; every second, if that is less, while it carries streams.", "5s"
+        "How often each lane sends a PING; while it carries streams, at least once a second.", "5s"
     )
     dead_after: Annotated[Duration, Within("200ms", "2h")] = setting(
-        "A lane on which nothing arrived for so long is given up. Longer than `keepalive`.", "20s"
+        "A lane on which nothing has arrived for this long is given up. Must be longer than `keepalive`.", "20s"
     )
     grace: Annotated[Duration, Within("0s", "24h")] = setting(
-        "For so long after the last lane was lost the arrays' connections are held, and resume where they"
-        " stopped. Keep it below the time after which the arrays give up by themselves.",
+        "When the last lane is lost, the arrays' connections are held for this long, and resume where they"
+        " stopped. Keep it below the time after which the arrays themselves give up.",
         "120s",
     )
     window: Annotated[Size, Within("64KiB", "4GiB")] = setting(
-        "What one stream may have under way, in bytes of batches as the line carries them, but no less than an eighth"
-        " of the plain bytes; never more than twice so many plain bytes. Speed of a stream is at most"
-        " window / round trip.",
+        "What one stream may have under way. Batches count as the line carries them, but as an eighth of their"
+        " plain bytes at least; and never more than twice this many plain bytes are under way. The speed of a"
+        " stream is at most window / round trip.",
         "96MiB",
     )
     memory: Annotated[Size, Within("1MiB", "64GiB")] = setting(
-        "What all streams together may have under way, counted as in `window`; peers share it evenly, and each needs"
-        " 1MiB of it. At least `window`.",
+        "What all streams together may have under way, counted as for `window`. Peers share it evenly, and each"
+        " needs 1MiB of it. Must be at least `window`.",
         "192MiB",
     )
     unacked: Annotated[Size, Within("1MiB", "64GiB")] = setting(
-        "Bytes kept until peers have acknowledged them, shared evenly by the peers, each of which needs 1MiB of it;"
-        " sources wait above that.",
+        "Bytes kept until the peers have acknowledged them; when it is full, sources wait. Peers share it evenly,"
+        " and each needs 1MiB of it.",
         "64MiB",
     )
     streams: Annotated[Integer, Field(ge=1, le=65536)] = setting(
-        "Live streams (array connections) that one peer may open; each takes at least 64KiB of its part of `memory`.",
+        "How many live streams (array connections) one peer may open. Each takes at least 64KiB of the peer's"
+        " part of `memory`.",
         1024,
     )
     congestion_control: CongestionControl = setting(
-        "Of the tunnel's connections. `auto`: `bbr` where the kernel offers it, otherwise the kernel's default.", "auto"
+        "Congestion control of the tunnel's connections. `auto`: `bbr` where the kernel offers it, otherwise the"
+        " kernel's default.",
+        "auto",
     )
     lanes: Lanes = setting(
-        "Connections that the tunnel is spread over, 1 to 64; with `dscp`, so many for each mark, 64 together. Of"
-        " two or more the newest is kept for what is small and urgent, and where packets are lost such frames go by"
-        " up to two others as well. `auto`: that one, two more where packets are lost, and for bulk one with `bbr`,"
-        " otherwise as many as loss and round trip call for. The site that dials opens them, and heeds the other site's"
-        " need as well.",
+        "How many connections the tunnel is spread over, 1 to 64; with `dscp`, this many for each mark, but no"
+        " more than 64 in all. Where there are two or more, the newest is kept for small, urgent frames; where"
+        " packets are lost, those are also sent by up to two others. `auto`: one for urgent frames and two more"
+        " where packets are lost; for bulk one with `bbr`, otherwise as many as loss and round trip call for. The"
+        " site that dials opens them; it takes account of what the other site needs.",
         "auto",
     )
     connect_timeout: Annotated[Duration, Within("100ms", "5m")] = setting(
-        "How long connecting may take, to a peer or to an export.", "10s"
+        "How long it may take to connect to a peer or to an export.", "10s"
     )
     drain: Annotated[Duration, Within("0s", "1h")] = setting(
-        "After SIGTERM live streams have so long to end by themselves; then, or as soon as SIGINT (Ctrl-C) comes while"
-        " it waits, they are reset. The site tells systemd how long it may take; a container's `stop_grace_period` has"
-        " to be longer.",
+        "After SIGTERM, live streams have this long to end by themselves. Then they are reset, or sooner if"
+        " SIGINT (Ctrl-C) comes meanwhile. The site tells systemd how long it may take; a container's"
+        " `stop_grace_period` must be longer.",
         "30s",
     )
     reconnect_max: Annotated[Duration, Within("100ms", "1h")] = setting(
-        "Longest pause between two attempts to reach a peer.", "15s"
+        "The longest pause between two attempts to reach a peer.", "15s"
     )
 
 
@@ -121,16 +124,17 @@ class Store(Section):
         "memory",
     )
     size: Annotated[Size, Within("64MiB", "1024TiB")] = setting(
-        "Bound of the store, everything included but the copies of a disk store that were set aside because they could"
-        " not be trusted: at most three, until you delete them. What was stored first goes first, a container of 2 or"
-        " 4 MiB at a time, however often it was used. `isthmus init` writes 10GiB unless told otherwise.",
+        "Most that the store may take, everything included except copies of a disk store that were set aside"
+        " because they could not be trusted (three at most, kept until you delete them). What was stored first is"
+        " evicted first, a container of 2 or 4 MiB at a time, however often it was used. `isthmus init` writes"
+        " 10GiB unless told otherwise.",
         "1GiB",
     )
     path: FilePath | None = setting(
-        "Directory of the disk store; made if it is missing. Needed for `disk`, unused for `memory`.", None
+        "Directory of the disk store; it is made if it is missing. Needed for `disk`, unused for `memory`.", None
     )
     cache: Annotated[Size, Within("32MiB", "1TiB")] = setting(
-        "Memory for containers of the disk store: those being filled, those that wait to be written, those read lately."
+        "Memory for containers of the disk store: those being filled, waiting to be written, or read lately."
         " Unused for `memory`.",
         "160MiB",
     )
@@ -141,7 +145,8 @@ class Chunking(Section):
 
     minimum: Annotated[Size, Within("1KiB", "256KiB")] = setting("Shortest chunk.", "4KiB")
     average: Annotated[Size, Within("1KiB", "256KiB")] = setting(
-        "Chunk length aimed at. Smaller finds more duplicates and costs more CPU and index. At least twice `minimum`.",
+        "Average chunk to aim at. A smaller one finds more duplicates, and costs more CPU and a larger index."
+        " Must be at least twice `minimum`.",
         "16KiB",
     )
     maximum: Annotated[Size, Within("1KiB", "256KiB")] = setting("Longest chunk.", "64KiB")
@@ -150,12 +155,12 @@ class Chunking(Section):
 class Compression(Section):
     """How data that the peer does not hold yet is compressed."""
 
-    codec: Literal["zstd", "none"] = setting("`none` leaves it as it is.", "zstd")
+    codec: Literal["zstd", "none"] = setting("`none` leaves data as it is.", "zstd")
     level: Level = setting(
-        "Of zstd. `auto`: as high, and with as long a context, as each stream's line leaves time for,"
-        " and not at all where the line is faster than that; where there is a `rate` or a `maximum`, at least level 1."
-        " -5 (fastest) to 19 (smallest): always that, each batch by itself."
-        " Data that does not compress is found and passed as is.",
+        "Level of zstd. `auto`: for each stream, as high a level and as long a context as the line leaves time"
+        " for, and no compression where the line is faster than compression; at least level 1 where there is a"
+        " `rate` or a `maximum`. -5 (fastest) to 19 (smallest): always this level, each batch by itself. Data"
+        " that does not compress is recognised and passed as it is.",
         "auto",
     )
 
@@ -164,35 +169,41 @@ class Status(Section):
     """The page, health, status and metrics over HTTP (API.md)."""
 
     listen: ListenAddress = setting(
-        "Where it is served. A loopback address asks for no password. Any other one needs `certificate` and `key`, and"
-        " `token` or `clients`. Where an export leads peers to it, it needs `token` or `clients`, and `control_token`.",
+        "Where it is served. A loopback address needs no password. Any other address needs `certificate` and"
+        " `key`, and `token` or `clients`. If an export lets peers reach this listener, it needs `token` or"
+        " `clients`, and `control_token`.",
         "127.0.0.1:8900",
     )
-    certificate: FilePath | None = setting("Of the listener (PEM): with it, HTTPS (TLS 1.3) is spoken.", None)
+    certificate: FilePath | None = setting(
+        "The listener's certificate (PEM). With it, the listener speaks HTTPS (TLS 1.3).", None
+    )
     key: FilePath | None = setting("Its private key (PEM, not encrypted, readable by its owner only).", None)
     token: FilePath | None = setting(
-        "File with the token that reading needs, 16 characters at least, readable by its owner only:"
-        " `openssl rand -hex 32`, for example.",
+        "File with the token that is needed to read: at least 16 characters, readable by its owner only. `openssl"
+        " rand -hex 32` makes one.",
         None,
     )
     control_token: FilePath | None = setting(
-        "File with the token that `drain` and `reload` need, 16 characters at least, readable by its owner only; who"
-        " shows it may read, too. Without it, these two are allowed on a loopback address only.",
+        "File with the token that is needed to `drain` and `reload`, and also allows reading: at least 16"
+        " characters, readable by its owner only. Without it, these two are allowed on a loopback address only.",
         None,
     )
     clients: FilePath | None = setting(
-        "Certificates (PEM) of clients, or of a CA that signs theirs: who shows one may read without a token.", None
+        "Certificates (PEM) of clients, or of a CA that signs theirs. A client that shows one may read without a"
+        " token.",
+        None,
     )
     names: tuple[HostName, ...] = setting(
-        "Host names by which clients ask for it, beside its IP address. A request with any other Host header is"
+        "Host names under which clients reach it, besides its IP address. A request with any other Host header is"
         " refused.",
         (),
     )
     history: FilePath | None = setting(
-        "File that keeps history and events across restarts, below 50 MB. Without it, `NAME-history.db` in systemd's"
-        " state directory, or beside this file; where that cannot be written, or belongs to a site of another name, as"
-        " to this one before it was renamed, history is kept in memory only."
-        " Name it where systemd runs the site: commands typed in a shell do not see its state directory.",
+        "File that keeps history and events across restarts; it stays below 50 MB. Without this key it is"
+        " `NAME-history.db` in systemd's state directory, or beside this file. If it cannot be written, or"
+        " belongs to a site of another name (such as this one before it was renamed), history is kept in memory"
+        " only. Set it where systemd runs the site: commands typed in a shell do not see systemd's state"
+        " directory.",
         None,
     )
 
@@ -200,7 +211,7 @@ class Status(Section):
 class Log(Section):
     """What is written to stderr."""
 
-    level: Literal["debug", "info", "warning", "error"] = setting("Least severity that is written.", "info")
+    level: Literal["debug", "info", "warning", "error"] = setting("The least severity that is written.", "info")
     format: Literal["auto", "text", "json"] = setting(
         "`auto`: text on a terminal, one JSON object a line otherwise.", "auto"
     )
@@ -213,7 +224,7 @@ LineRate = Annotated[Rate, Within("64kbit", "1Tbit")]
 class ScheduledRate(Section):
     """Another rate of that peer at certain times, by this host's clock. The first table that fits the time counts."""
 
-    days: Days = setting("Days on which it begins.", "mon-sun")
+    days: Days = setting("Days on which that time begins.", "mon-sun")
     begin: Clock = setting("When it begins.", example="08:00", key="from")
     end: Clock = setting("When it ends; on the next day if that is before `from`.", example="18:00", key="to")
     rate: LineRate = setting("The rate during that time.", example="10Mbit")
@@ -224,14 +235,14 @@ class Peer(Section):
 
     name: Name = setting("The other site's `site.name`.", example="west")
     address: DialledAddress | None = setting(
-        "Where to reach its tunnel listener. Without it, the peer is waited for.", None
+        "Where its tunnel listener is. Without it, this site waits for the peer to dial.", None
     )
     certificate: FilePath | None = setting(
-        "Its certificate (PEM), and no other is accepted. Needed unless `identity.ca` is given.", None
+        "Its certificate (PEM); no other is accepted. Needed unless `identity.ca` is given.", None
     )
     rate: LineRate | None = setting(
-        "Most that this site sends to it, all lanes together, in bits on the wire: TLS, TCP and IP headers and what is"
-        " sent again included. Without it, as much as the line takes.",
+        "Most that this site sends to it over all lanes together, in bits on the wire: TLS, TCP and IP headers"
+        " and retransmissions included. Without it, as much as the line takes.",
         None,
     )
     schedule: tuple[ScheduledRate, ...] = setting("Other rates at certain times.", ())
@@ -243,18 +254,22 @@ class Peer(Section):
 
 
 _PRIORITY = setting(
-    "Who goes first with what no `guarantee` claims: `high` before `normal` before `low`, which gets what the others"
-    " leave. Those of one priority get the same.",
+    "Who is served first from what no `guarantee` claims: `high` before `normal` before `low`, which gets"
+    " what the others leave. Those of one priority share evenly.",
     "normal",
 )
 _GUARANTEE = setting(
-    "Rate on the wire, of what this site sends, that is there whenever it is wanted; lent to others otherwise.", None
+    "Rate on the wire, of what this site sends, that is available whenever it is wanted. While it is not"
+    " used, others may have it.",
+    None,
 )
-_MAXIMUM = setting("Rate on the wire that what this site sends does not exceed.", None)
+_MAXIMUM = setting("Rate on the wire that this site does not exceed when it sends.", None)
 _BURST = setting(
-    "Bytes on the wire that may go at once after a rest, before `maximum` holds. Without it, 100 ms of `maximum`.", None
+    "Bytes on the wire that may go at once after a rest, before `maximum` applies. Without it, what `maximum`"
+    " allows in 100 ms.",
+    None,
 )
-_DSCP = setting("Mark of the packets that this site sends (DiffServ); they travel on lanes of their own.", None)
+_DSCP = setting("DiffServ mark of the packets that this site sends; they travel on lanes of their own.", None)
 
 
 class Forward(Section):
@@ -265,39 +280,42 @@ class Forward(Section):
     peer: Name = setting("Name of the peer.", example="west")
     export: Name = setting("Name of the export, as the peer's file gives it.", example="array")
     protocol: Literal["auto", "tcp", "iscsi"] = setting(
-        "What the connections carry. `iscsi`: headers and data are reduced each in its own way; what is not understood"
-        " passes as it is, and a warning says so. `tcp`: just bytes. `auto`: iSCSI if the first bytes are a login; with"
-        " `portal`, or `range` and `ports`, as `iscsi`.",
+        "What the connections carry. `iscsi`: headers and data are reduced separately; what is not understood"
+        " passes as it is, with a warning. `tcp`: just bytes. `auto`: iSCSI if the first bytes are a login; with"
+        " `portal`, or `range` and `ports`, the same as `iscsi`.",
         "auto",
     )
     rewrite: Switch = setting(
-        "Portal addresses that a far iSCSI target names to initiators, in discovery and when it says that it has moved,"
-        " are replaced by those of forwards on this side, where `portal` or `range` of a forward to that peer says so."
-        " `false`: what comes through this forward passes as it is.",
+        "A far iSCSI target names portal addresses to initiators, in discovery and when it redirects a login."
+        " Where the `portal` or `range` of a forward to that peer covers such an address, it is replaced by that"
+        " forward's. `false`: what comes through this forward passes as it is.",
         True,
     )
     portal: RemoteAddress | None = setting(
-        "The far portal that this forward stands for: where a target names it, initiators are sent to `listen`.", None
+        "The far portal that this forward stands for: where a target names it, initiators are told `listen` instead.",
+        None,
     )
     range: Range | None = setting(
         "Far portals for which forwards are opened on demand, on `ports`, when a target names them; or, with"
-        " `transparent`, to which redirected connections go. The peer's export has to have that `range`, too. Without a"
-        " port it is 3260.",
+        " `transparent`, to which redirected connections may go. The peer's export must have this `range`, too."
+        " The port is 3260 unless given.",
         None,
     )
     ports: Ports | None = setting(
-        "Ports for them, at the address of `listen`. There are never more forwards on demand than ports; with as many"
-        " as `range` has addresses each has always the same one.",
+        "Ports for these forwards, at the address of `listen`. There are never more forwards on demand than"
+        " ports; with as many ports as `range` has addresses, each address always has the same one.",
         None,
     )
     transparent: Switch = setting(
-        "Connections that the host's packet filter has redirected to `listen` (deploy/nftables) go on to where they"
-        " were meant to go, if that is in `range`; so arrays and initiators keep the far portals' own addresses, and"
-        " what a target names passes as it is. Those that were meant for `listen` itself go to the export's address.",
+        "Connections that the host's packet filter has redirected to `listen` (deploy/nftables) go on to their"
+        " original destination, if that is in `range`. So arrays and initiators use the far portals' own"
+        " addresses, and what a target names passes as it is. Connections made to `listen` itself go to the"
+        " export's address.",
         False,
     )
     idle: Annotated[Duration, Within("1s", "365d")] = setting(
-        "A forward that was opened on demand closes when no connection and no target has asked for it for so long.",
+        "A forward that was opened on demand closes when no connection has used it, and no target has named it,"
+        " for this long.",
         "1h",
     )
     priority: Literal["high", "normal", "low"] = _PRIORITY
@@ -313,8 +331,8 @@ class Export(Section):
     name: Name = setting("Name by which the peers ask for it.", example="array")
     address: RemoteAddress = setting("Where the far array listens.", example="10.1.0.5:3260")
     range: Range | None = setting(
-        "A network whose addresses the peers may reach as well, by forwards that they open on demand: the portals that"
-        " the array names in discovery and when it redirects. Without a port it is 3260.",
+        "A network whose addresses the peers may reach as well, by forwards that they open on demand: the portals"
+        " that the array names in discovery and when it redirects. The port is 3260 unless given.",
         None,
     )
     peers: Annotated[tuple[Name, ...], Field(min_length=1)] = setting(

@@ -11,10 +11,10 @@ _HEAD = """\
 
 Written by `python -m proxy.observe.events_document`; change `proxy/observe/codes.py`.
 
-What an operator is told of has a code that never changes its meaning: in events (`/api/v1/events`), as a reason of the
-health ladder (`/api/v1/health`), and as a warning (`/api/v1/warnings`). IST-1xx are about tunnels and peers, 2xx about
-trust, 3xx about the store, 4xx about the site and its status listener, 5xx about what gains less than one would expect.
-Words that need a meaning have it in [GUIDE.md](GUIDE.md#words).
+Everything that is reported to an operator has a code: events (`/api/v1/events`), reasons of the health ladder
+(`/api/v1/health`) and warnings (`/api/v1/warnings`). A code never changes its meaning. IST-1xx are about tunnels and
+peers, 2xx about trust, 3xx about the store, 4xx about the site and its status listener, 5xx about what gains less than
+one would expect. What the words mean: [GUIDE.md](GUIDE.md#words).
 
 | code | severity | what it means | what to do |
 |---|---|---|---|

@@ -120,7 +120,7 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     Declaration("isthmus_ready", G, "1 when the site accepts streams", (), _site(lambda s: s.ready and not s.draining)),
     Declaration("isthmus_draining", G, "1 while the site drains", (), _site(lambda s: s.draining)),
     Declaration("isthmus_uptime_seconds", G, "Seconds since the site started", (), _site(lambda s: s.uptime_seconds)),
-    Declaration("isthmus_alarms", G, "Alarms that an operator must see to", (), _site(lambda s: len(s.alarms))),
+    Declaration("isthmus_alarms", G, "Alarms that an operator must act on", (), _site(lambda s: len(s.alarms))),
     Declaration("isthmus_refused_connections", C, "Connections refused at the tunnel", (), _site(lambda s: s.refused)),
     Declaration("isthmus_peer_up", G, "1 if a lane is up", _PEER, _per_peer(lambda p: p.state == "up")),
     Declaration("isthmus_peer_lanes", G, "Lanes that are up", _PEER, _per_peer(lambda p: len(p.lanes))),
@@ -193,14 +193,14 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     Declaration(
         "isthmus_sent_spared_bytes",
         C,
-        "Bytes not compressed, for the line carries them sooner as they are",
+        "Bytes not compressed, because the line carries them sooner as they are",
         _PEER,
         _bytes("spared"),
     ),
     Declaration(
         "isthmus_sent_relieved_bytes",
         C,
-        "Bytes sent literally though the peer holds them, for its store gives them later than the line",
+        "Bytes sent as literals though the peer holds them, because its store would give them later than the line does",
         _PEER,
         _bytes("relieved"),
     ),
@@ -222,7 +222,7 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     Declaration(
         "isthmus_sent_copied_bytes",
         C,
-        "Bytes of short frames that went by further lanes as well because packets are lost, counted for each of these",
+        "Bytes of short frames sent over further lanes as well because packets are lost, counted for each such lane",
         _PEER,
         _per_peer(lambda p: p.copied_bytes),
     ),
@@ -273,7 +273,11 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
         _bytes("digests_computed"),
     ),
     Declaration(
-        "isthmus_iscsi_digests_wrong", C, "Data digests wrong on arrival, passed on so", _PEER, _bytes("digests_wrong")
+        "isthmus_iscsi_digests_wrong",
+        C,
+        "Data digests wrong on arrival, passed on as they were",
+        _PEER,
+        _bytes("digests_wrong"),
     ),
     Declaration(
         "isthmus_volume_command_bytes",
@@ -337,7 +341,7 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     Declaration(
         "isthmus_certificate_expires_timestamp_seconds",
         G,
-        "When a certificate ends, seconds since 1970",
+        "When a certificate expires, seconds since 1970",
         ("role", "name"),
         _ends,
     ),
@@ -386,7 +390,7 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     Declaration(
         "isthmus_store_unlearned_bytes",
         C,
-        "Chunk bytes passed unlearned",
+        "Chunk bytes that passed without being stored",
         (),
         _store(lambda store: store.unlearned_bytes),
     ),

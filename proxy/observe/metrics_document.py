@@ -16,9 +16,9 @@ _HEAD = """\
 
 Written by `python -m proxy.observe.metrics_document`; change `proxy/observe/metrics.py` and `watch_metrics.py`.
 
-`/metrics` of the status listener, for Prometheus. Names, labels and meanings are public interface: new ones may come,
-and none changes its meaning. Counters begin at 0 when the site starts; bytes of "sent" are from arrays here towards the
-peer. Words that need a meaning have it in [GUIDE.md](GUIDE.md#words).
+`/metrics` of the status listener, for Prometheus. Names, labels and meanings are public interface: new ones may be
+added, and none changes its meaning. Counters begin at 0 when the site starts. Bytes "sent" are from arrays here towards
+the peer. What the words mean: [GUIDE.md](GUIDE.md#words).
 
 | label | values |
 |---|---|
@@ -31,9 +31,9 @@ peer. Words that need a meaning have it in [GUIDE.md](GUIDE.md#words).
 
 _LABELS = {
     "`peer`": "the peer's name in the site's file",
-    "`share`": "`forward NAME` or `export NAME`: what the connections came by",
+    "`share`": "`forward NAME` or `export NAME`: what the connections came through",
     "`target`, `unit`": "a volume: the iSCSI target's name, and its LUN as a number, or as 16 hexadecimal digits"
-    " where it has several levels. `others`, without share and unit, are all volumes that are not told apart",
+    " where it has several levels. `others`, without share and unit, stands for all volumes that are not told apart",
     "`access`": "`read`, `write`",
     "`waiting`": "what a direction of a stream waited for: [API.md](API.md#waiting) has all",
     "`compression`": "`none`, `none, for speed` while the line is faster than compression, or `zstd` with its level"

@@ -146,7 +146,7 @@ class VolumeStatus:
     write_bytes_per_second: int
     """Over the last ten seconds."""
     advice: AdviceStatus | None
-    """None if nothing was written."""
+    """Null if nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class PeerStatus:
     """Bytes of short frames that went by further lanes as well because packets are lost, counted for each of these."""
     references_suspended: bool
     store_bytes_per_second: int | None
-    """What its store gives of what is referred to, as it says; None: it holds nobody up."""
+    """What its store gives of what is referred to, as it says; null: it holds nobody up."""
     last_error: str
     bytes: dict[str, int]
     """Counts of Traffic, of all streams, ended and live; and TCP payload of the lanes: `wire` (sent),
@@ -216,7 +216,7 @@ class PeerStatus:
     waiting_seconds: dict[str, float]
     """By what was waited for (see Waiting), of both directions of all streams, ended and live."""
     rate_bits_per_second: int | None
-    """What may go to the peer at this time of the timetable; None: no limit."""
+    """What may go to the peer at this time of the timetable; null: no limit."""
     held_seconds: float
     """How long data has waited for that."""
     shares: list[ShareStatus]
@@ -224,7 +224,7 @@ class PeerStatus:
     """Of iSCSI connections: those with the most bytes first, at most 32, then what all others come to; and last, once
     some have made room for others, what those had come to."""
     advice: AdviceStatus | None
-    """By all writes to them together; None if nothing was written."""
+    """By all writes to them together; null if nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,26 +42,30 @@ Written by `python -m proxy.web.document`; change `proxy/web/routes.py`, `proxy/
 `proxy/observe/snapshot.py`.
 
 JSON over HTTP at the status listener (`status.listen`). `/api/v1/openapi.json` is the same for programs. Times are
-seconds since 1970 (UTC), rates bits a second, shares of a whole 0 to 1. New keys may come; those that are here stay.
-Words that need a meaning have it in [GUIDE.md](GUIDE.md#words).
+seconds since 1970 (UTC), rates are bits per second, shares of a whole are 0 to 1. New keys may be added; those that are
+here stay. What the words mean: [GUIDE.md](GUIDE.md#words).
 
-- **Rights.** On a loopback address reading needs no token. Anywhere else the listener speaks TLS 1.3 only, and reading
-  needs `Authorization: Bearer TOKEN` with the content of the file `status.token`, or a client certificate that
-  `status.clients` signed or holds. `drain` and `reload` need the token of `status.control_token` (which may read, too);
-  `isthmus init` writes one; a loopback listener without `status.control_token` grants them to whoever reaches it.
-- **Pages of other sites** get nothing: the Host header has to name this listener (an address of its own, or one of
-  `status.names`), and `Origin` and `Sec-Fetch-Site`, where they are sent, have to say that the request comes from here.
-- **Limits.** 400 requests at once and 200 a second from one address, four times that from all others than this host;
-  who shows a right token or certificate has a budget apart. Header lines of 8 KiB and no body. 128 connections, 64 from
-  one address: who has been idle longest goes. 32 who listen to `/api/v1/live`. All users of the host itself count as
-  one. Above that: 429, and the connection ends; connections beyond 400 at once or 200 a second (100 and 20 with TLS)
-  are closed unanswered, so keep them open. All answers together take a tenth of the loop's time at most: who asks
-  for much may wait for half a second, be given what is up to 30 s old, or where nothing is, after 5 s, 429.
+- **Rights.** On a loopback address, reading needs no token. On any other address the listener speaks TLS 1.3 only, and
+  reading needs `Authorization: Bearer TOKEN` with the content of the file `status.token`, or a client certificate that
+  `status.clients` holds or has signed. `drain` and `reload` need the token of `status.control_token`, which also allows
+  reading; `isthmus init` writes one. A loopback listener without `status.control_token` grants them to anyone who
+  reaches it.
+- **Pages of other sites** get nothing: the Host header must name this listener (one of its addresses, or one of
+  `status.names`), and `Origin` and `Sec-Fetch-Site`, if they are sent, must say that the request comes from here.
+- **Limits on requests.** One address may make 400 at once and 200 a second; all addresses except this host's together,
+  four times that. Clients with a valid token or certificate have a budget of their own; all users of the host itself
+  count as one. Header lines have at most 8 KiB, and requests no body. Above the limits the answer is 429, and the
+  connection ends.
+- **Limits on connections.** 128 in all, 64 from one address; beyond that, the one that has been idle longest is closed.
+  New ones beyond 400 at once or 200 a second (with TLS, 100 and 20) are closed unanswered, so keep connections open. 32
+  may listen to `/api/v1/live`.
+- **Limits on work.** All answers together take at most a tenth of the site's time. A client that asks for much may have
+  to wait for half a second, may get an answer that is up to 30 s old, or after 5 s without one, 429.
 - **Failures** are `{"error": ..., "remedy": ...}` with the status codes of HTTP.
-- **`/api/v1/live`** sends `event: live` once a second with the JSON below as `data`, and `event: event` with one event
-  as soon as it is noted; more of them in the same second, and counts that have risen, come with the next "live", 64 of
-  them at most. Who does not read is dropped. Browsers send no `Authorization` with `EventSource`: where a token is
-  needed, read the stream by `fetch`.
+- **`/api/v1/live`** sends `event: live` once a second with the JSON below as `data`, and `event: event` with an event
+  as soon as it is noted. Further events in the same second, and counts that have risen, come with the next "live", 64
+  at most. A client that does not read is dropped. Browsers send no `Authorization` with `EventSource`: where a token is
+  needed, read the stream with `fetch`.
 
 | route | right | what |
 |---|---|---|

@@ -65,7 +65,7 @@ ROUTES = (
     Route(
         "GET",
         f"{API}/streams",
-        "Live streams, filtered and in order. All filters have to pass; an empty one always does.",
+        "Live streams, filtered and sorted. A stream has to pass all filters; an empty filter passes everything.",
         answers.StreamsAnswer,
         parameters=(
             Parameter("peer", "Name of the peer."),
@@ -73,8 +73,8 @@ ROUTES = (
             Parameter("export", "Name of the export."),
             Parameter("direction", "Who opened it.", choices=("", "outward", "inward")),
             Parameter("limited_by", "The verdict's limit, such as `wan rate`."),
-            Parameter("search", "Part of the origin, initiator or target, in any case."),
-            Parameter("order", "By what, largest first.", "rate", choices=tuple(ORDERS)),
+            Parameter("search", "Part of the origin, initiator or target; capitals make no difference."),
+            Parameter("order", "What to sort by, largest first.", "rate", choices=tuple(ORDERS)),
             Parameter("limit", "How many at most.", 100, least=1, most=STREAMS_MAX),
         ),
     ),
@@ -108,8 +108,8 @@ ROUTES = (
     Route(
         "POST",
         f"{API}/reload",
-        "Read certificates, keys, pins and tokens anew, as after SIGHUP; until then the former tokens hold."
-        " Connections to this listener end after it.",
+        "Read certificates, keys, pins and tokens again, as after SIGHUP; until then the former tokens are valid."
+        " Connections to this listener end afterwards.",
         answers.ReloadAnswer,
         Right.CONTROL,
     ),
