@@ -25,7 +25,9 @@ def bench() -> None:
 
 
 _scale: Callable[[Any], Any] = click.option(
-    "--scale", metavar="SHARE", help="Of the real sizes and times, such as 1/16. [default: a small one for each suite]"
+    "--scale",
+    metavar="SHARE",
+    help="Part of the real sizes and times, such as 1/16. [default: a small one for each suite]",
 )
 
 
@@ -52,7 +54,9 @@ def list_suites(suites: tuple[str, ...], scale: str | None) -> int | None:
 @click.argument("suites", nargs=-1, required=True, metavar="SUITES")
 @_scale
 @click.option("--only", multiple=True, metavar="CELLS", help="Cells, by name or shell pattern; repeatable.")
-@click.option("--repeat", type=click.IntRange(1, 100), default=1, show_default=True, help="Measure all so often.")
+@click.option(
+    "--repeat", type=click.IntRange(1, 100), default=1, show_default=True, help="How often to measure everything."
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -62,7 +66,7 @@ def list_suites(suites: tuple[str, ...], scale: str | None) -> int | None:
     help="Where results are kept.",
 )
 @click.option("--command", default="", metavar="COMMAND", help="Another proxy for the alternatives (bench/README.md).")
-@click.option("--again", is_flag=True, help="Measure anew what is finished.")
+@click.option("--again", is_flag=True, help="Measure again what is finished.")
 def run_bench(**options: Any) -> int | None:
     """Measure suites.
 

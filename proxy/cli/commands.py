@@ -54,15 +54,15 @@ def root() -> None:
 @click.option("--site", metavar="NAME", help="Name of this site.")
 @click.option("--peer", metavar="NAME[=ADDRESS]", help="Name of the other site, and where it is dialled.")
 @click.option("--listen", metavar="ADDRESS", help="Where the other site dials in; not needed if it is dialled.")
-@click.option("--reach", metavar="ADDRESS", help="By which the other site reaches that. [default: as --listen]")
-@click.option("--forward", multiple=True, metavar="[EXPORT=]ADDRESS", help="Where arrays here connect to.")
+@click.option("--reach", metavar="ADDRESS", help="Where the other site reaches that. [default: as --listen]")
+@click.option("--forward", multiple=True, metavar="[EXPORT=]ADDRESS", help="Address that arrays here connect to.")
 @click.option("--export", multiple=True, metavar="[EXPORT=]ADDRESS", help="An array here that the other site reaches.")
-@click.option("--store", type=click.Choice(["disk", "memory"]), help="Of chunks. [default: disk]")
-@click.option("--store-size", metavar="SIZE", help="Of the store. [default: 10GiB]")
-@click.option("--store-path", metavar="DIR", help="Of a disk store. [default: state/store, beside the file]")
+@click.option("--store", type=click.Choice(["disk", "memory"]), help="Where chunks are kept. [default: disk]")
+@click.option("--store-size", metavar="SIZE", help="Size of the store. [default: 10GiB]")
+@click.option("--store-path", metavar="DIR", help="Directory of a disk store. [default: state/store, beside the file]")
 @click.option("--rate", metavar="RATE", help="Most that is sent to the other site, such as 45Mbit.")
-@click.option("--status", metavar="ADDRESS", help="Of the status listener. [default: 127.0.0.1:8900]")
-@click.option("--history", metavar="FILE", help="Of events and figures. [default: see CONFIGURATION.md]")
+@click.option("--status", metavar="ADDRESS", help="Address of the status listener. [default: 127.0.0.1:8900]")
+@click.option("--history", metavar="FILE", help="File that keeps events and figures. [default: see CONFIGURATION.md]")
 @click.option("--out", type=click.Path(path_type=Path), default=".", metavar="DIR", help="Where the files go.")
 def init(out: Path, **options: Any) -> int | None:
     """Make a new site: its file, its key, and a compose file.
@@ -95,7 +95,7 @@ def pair(line: str, config: Path, replace: bool) -> int | None:
     epilog=_examples("isthmus invite /etc/isthmus/east.toml", "isthmus invite east.toml --reach east.example:4500")
 )
 @_config
-@click.option("--reach", metavar="ADDRESS", help="By which other sites reach this one. [default: tunnel.listen]")
+@click.option("--reach", metavar="ADDRESS", help="Where other sites reach this one. [default: tunnel.listen]")
 def invite(config: Path, reach: str | None) -> int | None:
     """Print the line that makes this site known to others.
 
@@ -152,7 +152,7 @@ def serve(config: Path) -> int | None:
 )
 @_config
 @_json
-@click.option("--watch", is_flag=True, help="Keep a page of it on the terminal, until q or Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Keep it up to date on the terminal, until q or Ctrl-C.")
 def status(config: Path, as_json: bool, watch: bool) -> int | None:
     """Show what a running site does.
 
@@ -173,8 +173,8 @@ def status(config: Path, as_json: bool, watch: bool) -> int | None:
     )
 )
 @_config
-@click.option("--since", metavar="TIME", help='Those from then on: "2h" ago, or "2026-11-21 22:30".')
-@click.option("--follow", is_flag=True, help="And those that come, until Ctrl-C.")
+@click.option("--since", metavar="TIME", help='Show events from then on: "2h" (ago), or "2026-11-21 22:30".')
+@click.option("--follow", is_flag=True, help="Also show new ones, until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def events(config: Path, since: str | None, follow: bool, as_json: bool) -> int | None:
     """Show what happened at a site.
@@ -189,7 +189,7 @@ def events(config: Path, since: str | None, follow: bool, as_json: bool) -> int 
 
 @root.command(epilog=_examples("isthmus drain /etc/isthmus/east.toml", "isthmus drain east.toml --wait"))
 @_config
-@click.option("--wait", is_flag=True, help="Until the site has ended.")
+@click.option("--wait", is_flag=True, help="Wait until the site has ended.")
 def drain(config: Path, wait: bool) -> int | None:
     """Have a running site end in order.
 
@@ -268,20 +268,26 @@ def purge(config: Path, yes: bool) -> int | None:
         "isthmus plan --table",
     )
 )
-@click.option("--rate", metavar="RATE", help="Of the line, such as 45Mbit.")
-@click.option(*_ROUND_TRIP, metavar="TIME", help="There and back, such as 100ms.")
+@click.option("--rate", metavar="RATE", help="Rate of the line, such as 45Mbit.")
+@click.option(*_ROUND_TRIP, metavar="TIME", help="Round trip of the line, such as 100ms.")
 @click.option("--loss", default="0%", show_default=True, metavar="PERCENT", help="Packets lost at random.")
-@click.option("--mtu", default=1500, show_default=True, type=int, metavar="BYTES", help="Of the path.")
-@click.option("--distance", metavar="LENGTH", help="Of the fibre, such as 6000km: is the round trip plausible?")
+@click.option("--mtu", default=1500, show_default=True, type=int, metavar="BYTES", help="MTU of the path.")
+@click.option("--distance", metavar="LENGTH", help="Length of the fibre, such as 6000km: is the round trip plausible?")
 @click.option("--window", default="72KB", show_default=True, metavar="SIZE", help="The array's own TCP window.")
 @click.option("--volume", metavar="SIZE", help="Changes to replicate: how long does it take?")
-@click.option("--reduction", default="0%", show_default=True, metavar="PERCENT", help="Saved of new data.")
-@click.option("--connections", default=1, show_default=True, type=int, help="The array's volumes in progress.")
-@click.option("--site-rate", metavar="RATE", help="What the two hosts carry, by make bench-pipeline. [default: 2Gbit]")
+@click.option(
+    "--reduction", default="0%", show_default=True, metavar="PERCENT", help="How much reduction saves of new data."
+)
+@click.option(
+    "--connections", default=1, show_default=True, type=int, help="How many volumes the array replicates at once."
+)
+@click.option(
+    "--site-rate", metavar="RATE", help="What the two hosts can carry (make bench-pipeline). [default: 2Gbit]"
+)
 @click.option("--start", metavar="HH:MM", help="When the replication starts: when does it end?")
-@click.option("--write-rate", metavar="SIZE/s", help="Sum of write throughput: would a faster line help?")
+@click.option("--write-rate", metavar="SIZE/s", help="All writes together: would a faster line help?")
 @click.option("--write-size", metavar="SIZE", help="Average size of a write: would a faster line help?")
-@click.option("--table", is_flag=True, help="Throughput by window and round trip.")
+@click.option("--table", is_flag=True, help="Show the throughput by window and round trip.")
 @_json
 def plan(as_json: bool, **options: Any) -> int | None:
     """Compute what a line can do.
@@ -301,8 +307,10 @@ def plan(as_json: bool, **options: Any) -> int | None:
     )
 )
 @click.argument("paths", nargs=-1, required=True, type=_to_be_read, metavar="PATH...")
-@click.option("--line", "lines", multiple=True, metavar="RATE", help="How long over it? May be repeated.")
-@click.option(*_ROUND_TRIP, default="100ms", show_default=True, metavar="TIME", help="Of the line.")
+@click.option(
+    "--line", "lines", multiple=True, metavar="RATE", help="Rate of a line: how long does it take? May be repeated."
+)
+@click.option(*_ROUND_TRIP, default="100ms", show_default=True, metavar="TIME", help="Round trip of the line.")
 @click.option("--loss", default="0%", show_default=True, metavar="PERCENT", help="Packets lost at random.")
 @_json
 def analyze(paths: tuple[Path, ...], lines: tuple[str, ...], round_trip: str, loss: str, as_json: bool) -> int | None:
@@ -323,8 +331,8 @@ def analyze(paths: tuple[Path, ...], lines: tuple[str, ...], round_trip: str, lo
     )
 )
 @_config
-@click.option("--rate", metavar="RATE", help="Of the line, such as 45Mbit: are buffers large enough?")
-@click.option(*_ROUND_TRIP, metavar="TIME", help="Of the line, such as 100ms. [default: measured]")
+@click.option("--rate", metavar="RATE", help="Rate of the line, such as 45Mbit: are buffers large enough?")
+@click.option(*_ROUND_TRIP, metavar="TIME", help="Round trip of the line, such as 100ms. [default: measured]")
 @_json
 def doctor(config: Path, rate: str | None, round_trip: str | None, as_json: bool) -> int | None:
     """See whether this host and its peers are fit.
@@ -345,7 +353,11 @@ def doctor(config: Path, rate: str | None, round_trip: str | None, as_json: bool
 )
 @_config
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="[default: isthmus-NAME-TIME.tar.gz]"
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File to write. [default: isthmus-NAME-TIME.tar.gz]",
 )
 def support_bundle(config: Path, output: Path | None) -> int | None:
     """Collect what somebody needs to say what is wrong.

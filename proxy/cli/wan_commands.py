@@ -10,31 +10,35 @@ from proxy.cli.parts import examples, perform
 from proxy.cli.parts import json_option as _json
 
 _prefix: Callable[[Any], Any] = click.option(
-    "--prefix", default="isthmus-wan", show_default=True, metavar="NAME", help="Of the namespaces NAME-east, NAME-west."
+    "--prefix",
+    default="isthmus-wan",
+    show_default=True,
+    metavar="NAME",
+    help="Prefix of the two namespaces: NAME-east, NAME-west.",
 )
 _toward: Callable[[Any], Any] = click.option(
     "--toward",
     type=click.Choice(["west", "east", "both"]),
     default="both",
     show_default=True,
-    help="Which way of the line.",
+    help="Which direction of the line.",
 )
 _backend: Callable[[Any], Any] = click.option(
     "--backend",
     type=click.Choice(["auto", "netem", "tun"]),
     default="auto",
     show_default=True,
-    help="The kernel's netem, if there is one, or processes over TUN devices.",
+    help="auto: the kernel's netem if there is one, otherwise processes over TUN devices.",
 )
 _WAY = {
-    "rate": ("RATE", 'Of IP packets, such as "45Mbit".'),
-    "delay": ("TIME", 'One way, such as "50ms".'),
-    "jitter": ("TIME", "Up to that much more; the order stays."),
-    "loss": ("SHARE", 'Of the packets, such as "1%".'),
+    "rate": ("RATE", 'Rate of IP packets, such as "45Mbit".'),
+    "delay": ("TIME", 'Delay one way, such as "50ms".'),
+    "jitter": ("TIME", "Up to so much more delay; the order stays."),
+    "loss": ("SHARE", 'Share of the packets that are lost, such as "1%".'),
     "burst": ("PACKETS", "Mean length of a run of losses; 1: independent."),
-    "reorder": ("SHARE", "Of the packets; they overtake others."),
-    "duplicate": ("SHARE", "Of the packets; they come twice."),
-    "queue": ("SIZE", "What may wait; by default what the line holds."),
+    "reorder": ("SHARE", "Share of the packets that overtake others."),
+    "duplicate": ("SHARE", "Share of the packets that come twice."),
+    "queue": ("SIZE", "How much may wait in the queue; by default as much as the line holds."),
     "path_mtu": ("SIZE", "Longer packets vanish."),
 }
 
@@ -76,7 +80,7 @@ def wan() -> None:
     )
 )
 @_prefix
-@click.option("--mtu", type=int, default=1500, show_default=True, metavar="BYTES", help="Of the interfaces.")
+@click.option("--mtu", type=int, default=1500, show_default=True, metavar="BYTES", help="MTU of the interfaces.")
 @_backend
 @_way
 def up(prefix: str, mtu: int, backend: str, texts: dict[str, str]) -> int | None:
