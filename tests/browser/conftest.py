@@ -1,4 +1,4 @@
-"""One Chromium for the tests of a file, Debian's own, driven by Playwright: each looks at its pages in the same tab."""
+"""One Chromium for all these tests, Debian's own, driven by Playwright: each looks at its pages in the same tab."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 ARGUMENTS = ["--disable-dev-shm-usage", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (group test)")
     if CHROMIUM is None:
@@ -27,7 +27,7 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def tab(chromium: Any) -> Iterator[Any]:
     """One for all: a new one costs a second of CPU time, most of it for a process that reads the same scripts again."""
     with chromium.new_context() as context:
@@ -53,7 +53,7 @@ def window(chromium: Any, tab: Any) -> Iterator[OpenWindow]:
         def look(url: str, *, theme: str = "light", width: int = 1280, own: bool = False) -> Window:
             page = stack.enter_context(chromium.new_context()).new_page() if own else tab
             page.set_default_timeout(PATIENCE_MS)
-            page.emulate_media(color_scheme=theme, media="null", forced_colors="null")
+            page.emulate_media(color_scheme=theme, media="null", forced_colors="null", reduced_motion="reduce")
             page.set_viewport_size({"width": width, "height": 900})
             opened = Window(page, url)
             stack.callback(opened.leave)
