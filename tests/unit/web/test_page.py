@@ -75,6 +75,25 @@ def test_a_browser_that_has_it_is_told_so() -> None:
     assert other.status == 200
 
 
+def test_nothing_is_compressed_before_somebody_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sites start, and most pages are never opened; and each file is compressed once."""
+    made: list[int] = []
+    compress = gzip.compress
+
+    def counted(plain: bytes, level: int, *, mtime: int) -> bytes:
+        made.append(len(plain))
+        return compress(plain, level, mtime=mtime)
+
+    monkeypatch.setattr(gzip, "compress", counted)
+    page = Page()
+    ask("/", page=page)
+    assert made == []
+    for _ in range(2):
+        _, body = ask("/", {"Accept-Encoding": "gzip"}, page)
+        assert gzip.decompress(body) == page.files["/"].plain
+    assert made == [len(page.files["/"].plain)]
+
+
 def test_a_policy_forbids_what_is_not_ours() -> None:
     response, _ = ask("/")
     policy = response.headers["Content-Security-Policy"]
