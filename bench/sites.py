@@ -37,6 +37,8 @@ START_SECONDS = 90.0
 STOP_SECONDS = 60.0
 ANSWER_SECONDS = 30.0
 """All long enough for a machine that others keep busy."""
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 0.1
+"""Seconds between two questions to a site: the more, the longer it has been waited for."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 TAIL_LINES = 20
 LOWEST_PORT, PORTS = 10_000, 22_000
@@ -121,14 +123,14 @@ class Site:
 
     def wait_for(self, condition: Callable[[], bool], otherwise: str, seconds: float = START_SECONDS) -> None:
         """Poll the condition; a refused connection counts as no. Raises SiteFailure in the end."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
+        began = time.monotonic()
+        while (waited := time.monotonic() - began) < seconds:
             if not self.running:
                 raise self._failure("ended by itself")
             with contextlib.suppress(OSError, http.client.HTTPException):
                 if condition():
                     return
-            time.sleep(0.02)
+            time.sleep(min(max(SHORTEST_PAUSE, waited / 20), LONGEST_PAUSE))  # to ask costs both of us CPU time
         raise self._failure(f"{otherwise} after {seconds:.0f} s")
 
     def get(self, path: str) -> tuple[int, bytes]:
