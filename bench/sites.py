@@ -349,10 +349,14 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *([inherited] if inherited else [])])}
 
 
+def ran(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """A command of this Isthmus, once it has ended."""
+    return subprocess.run(isthmus(*arguments), env=environment(), capture_output=True, text=True, check=False)
+
+
 def keygen(site: str, directory: Path) -> None:
     """`isthmus keygen`. Raises SiteFailure."""
-    command = isthmus("keygen", "--site", site, "--out", str(directory))
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    done = ran("keygen", "--site", site, "--out", str(directory))
     if done.returncode:
         raise SiteFailure(f"isthmus keygen for {site} ended with status {done.returncode}:\n{done.stderr.strip()}")
 

@@ -13,7 +13,7 @@ from bench.replay.suites.workloads_report import ALONE, MIXED, SEPARATE
 from bench.replay.trial import Outcome, Stage
 from bench.wan.namespaces import lacking, lacking_tun
 
-pytestmark = [pytest.mark.root, pytest.mark.serial]
+pytestmark = [pytest.mark.root, pytest.mark.serial, pytest.mark.usefixtures("quick")]
 MIB = 1 << 20
 
 

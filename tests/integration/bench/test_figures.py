@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from bench.sites import environment
+from tests.integration.bench.conftest import Here
 
 SMALL = {
     "bench.pipeline": ["--size", "1MiB", "--memory-size", "1MiB", "--rounds", "1"],
@@ -21,9 +23,9 @@ def ran(module: str, *arguments: str, **variables: str) -> "subprocess.Completed
 
 
 @pytest.mark.parametrize("module", SMALL)
-def test_figures_that_cannot_be_written_are_shown(module: str, tmp_path: Path) -> None:
+def test_figures_that_cannot_be_written_are_shown(here: Here, module: str, tmp_path: Path) -> None:
     file = tmp_path / "nowhere" / "figures.json"
-    done = ran(module, *SMALL[module], "--json", str(file))
+    done = here(import_module(module).main, *SMALL[module], "--json", str(file))
     assert done.returncode == 1
     assert "Goals" in done.stdout
     assert done.stderr.endswith(f"the figures cannot be written to {file}: No such file or directory\n")

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import psutil
 import pytest
+from click.testing import CliRunner, Result
 
 from bench.sites import environment, isthmus
 from bench.wan.namespaces import lacking, lacking_tun
+from proxy.cli.commands import root
 from proxy.errors import ExitCode
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -24,7 +26,12 @@ def line_is_possible() -> None:
         pytest.skip(reason)
 
 
-def bench(*words: object) -> "subprocess.Popen[str]":
+def bench(*words: object) -> Result:
+    """In this process."""
+    return CliRunner().invoke(root, ["bench", *map(str, words)])
+
+
+def typed(*words: object) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         isthmus("bench", *map(str, words)),
         stdout=subprocess.PIPE,
@@ -42,14 +49,14 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_cell_of_the_field_test(tmp_path: Path) -> None:
     """Three passes through a pair of sites over the line of the field test; then there is nothing left to do."""
     results = tmp_path / "results"
     words = ("run", "field", "--only", "singly/f5vol4/memory", "--scale", "1/2000", "--out", results)
-    running = bench(*words)
-    _, err = running.communicate(timeout=PATIENCE)
-    assert running.returncode == ExitCode.OK, err
-    assert "field/singly/f5vol4/memory/1: throughput " in err
+    measured = bench(*words)
+    assert measured.exit_code == ExitCode.OK, measured.stderr
+    assert "field/singly/f5vol4/memory/1: throughput " in measured.stderr
     kept = {path.name: json.loads(path.read_text()) for path in (results / "field").iterdir()}
     assert sorted(kept) == [f"singly_f5vol4_memory_{number}.1.json" for number in (1, 2, 3)]
     for record in kept.values():
@@ -60,19 +67,17 @@ def test_a_cell_of_the_field_test(tmp_path: Path) -> None:
         assert 0 < figures["on the line"]["value"] < 50, "99 % compressible"
         assert record["outcome"]["samples"]["line"][-1][1] > 0
     again = bench(*words)
-    _, err = again.communicate(timeout=PATIENCE)
-    assert again.returncode == ExitCode.OK, err
-    assert "1 of 1 trials are finished already" in err
-    reporting = bench("report", results)
-    out, err = reporting.communicate(timeout=PATIENCE)
-    assert reporting.returncode == ExitCode.OK, err
-    assert "| f5vol4 | memory | 2 | 1m35s | 1,411 | " in out
+    assert again.exit_code == ExitCode.OK, again.stderr
+    assert "1 of 1 trials are finished already" in again.stderr
+    reported = bench("report", results)
+    assert reported.exit_code == ExitCode.OK, reported.stderr
+    assert "| f5vol4 | memory | 2 | 1m35s | 1,411 | " in reported.stdout
 
 
 def test_interrupted_it_leaves_nothing_behind(tmp_path: Path) -> None:
     """Sites, line and source are gone; one message says how to go on."""
-    words = ("run", "alternatives", "--only", "isthmus/f5vol3", "--scale", "1/8", "--out", tmp_path)
-    running = bench(*words)
+    words = ("run", "alternatives", "--only", "isthmus/f5vol3", "--scale", "1/32", "--out", tmp_path)
+    running = typed(*words)
     itself = psutil.Process(running.pid)
 
     def sends() -> bool:

@@ -12,6 +12,7 @@ from bench.viewers import VIEWERS, Comparison, watching
 from tests.integration.bed.sites import Bed
 
 
+@pytest.mark.usefixtures("quick")
 def test_it_measures_with_viewers_and_without(tmp_path: Path) -> None:
     bench = Comparison(16 << 20, 1)
     bench.run(tmp_path)

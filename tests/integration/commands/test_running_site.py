@@ -1,4 +1,7 @@
-"""What an operator types at a running site: events, reload, drain, over TLS with tokens as well."""
+"""What an operator types at a running site: events, reload, drain, over TLS with tokens as well.
+
+Each command is typed at least once; what asks again is forked.
+"""
 
 import json
 import subprocess
@@ -11,6 +14,7 @@ import pytest
 
 from bench.sites import Site, SiteFailure, environment, isthmus
 from tests.certificates import make
+from tests.integration.bed import forked
 from tests.integration.bed.ends import Array
 from tests.integration.bed.sites import Bed, Pair, run
 
@@ -24,6 +28,11 @@ def typed(command: str, site: Site, *more: str) -> "subprocess.CompletedProcess[
     return subprocess.run(words, env=environment(), capture_output=True, text=True, check=False, timeout=PATIENCE)
 
 
+def at_once(command: str, site: Site, *more: str) -> "subprocess.CompletedProcess[str]":
+    """Likewise, but forked."""
+    return forked.isthmus(command, str(site.config), *more)
+
+
 def eventually(site: Site, condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE
     while not condition():
@@ -34,7 +43,7 @@ def eventually(site: Site, condition: Callable[[], bool]) -> None:
 
 def codes(site: Site) -> list[str]:
     """Of the events that the site tells of, oldest first."""
-    shown = typed("events", site, "--json")
+    shown = at_once("events", site, "--json")
     assert shown.returncode == 0, shown.stderr
     return [json.loads(line)["code"] for line in shown.stdout.splitlines()]
 
@@ -49,7 +58,7 @@ def test_events_of_a_tunnel_that_goes(bed: Bed) -> None:
         shown = typed("events", pair.east, "--since", "1h").stdout
         assert "peer west: " in shown
         assert "→ " in shown
-        assert typed("events", pair.east, "--since", "2100-01-01").stdout == ""
+        assert at_once("events", pair.east, "--since", "2100-01-01").stdout == ""
 
 
 def test_drain_ends_it_in_order(bed: Bed) -> None:
@@ -60,7 +69,7 @@ def test_drain_ends_it_in_order(bed: Bed) -> None:
         assert done.returncode == 0, done.stderr
         assert "east has ended" in done.stdout
         assert pair.east.stop() == 0
-        assert typed("drain", pair.east).returncode == 4
+        assert at_once("drain", pair.east).returncode == 4
 
 
 def test_reload_says_what_is_wrong(bed: Bed) -> None:
@@ -69,7 +78,7 @@ def test_reload_says_what_is_wrong(bed: Bed) -> None:
         run(*pair.sites)
         assert typed("reload", pair.east).returncode == 0
         (bed.directory / "west.crt").write_text("spoiled")
-        kept = typed("reload", pair.east)
+        kept = at_once("reload", pair.east)
         assert kept.returncode == 1
         assert "east keeps what it had: " in kept.stderr
         assert "west.crt" in kept.stderr
@@ -92,11 +101,11 @@ def test_over_tls_with_tokens(bed: Bed) -> None:
         pair = bed.pair(array.address, tunnel={"drain": "0s"})
         east = secured(pair, bed.directory)
         east.start()
-        eventually(east, lambda: typed("status", east).returncode == 0)
-        assert typed("events", east).returncode == 0
-        assert typed("reload", east).returncode == 0
+        eventually(east, lambda: at_once("status", east).returncode == 0)
+        assert at_once("events", east).returncode == 0
+        assert at_once("reload", east).returncode == 0
         (bed.directory / "control").write_text("another-0123456789abcdef")
-        refused = typed("drain", east)
+        refused = at_once("drain", east)
         assert refused.returncode == 1
         assert "site east refuses /api/v1/drain: " in refused.stderr
         make(bed.directory / "listener", "east", days=(-1, 400))

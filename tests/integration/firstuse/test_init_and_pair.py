@@ -3,9 +3,10 @@
 import subprocess
 from pathlib import Path
 
-from bench.sites import Site, environment, free_port, isthmus
+from bench.sites import environment, free_port, isthmus
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Array, receipt, send, whole
+from tests.integration.bed.forked import ForkedSite
 from tests.integration.bed.sites import Bed, drain, run
 
 CONTENT = volume("first use", 4 << 20)
@@ -29,7 +30,7 @@ def line(shown: str) -> list[str]:
 
 def test_two_hosts_from_nothing(bed: Bed) -> None:
     hosts = {name: bed.directory / name for name in ("east", "west")}
-    sites = {name: Site(name, directory, free_port()) for name, directory in hosts.items()}
+    sites = {name: ForkedSite(name, directory, free_port()) for name, directory in hosts.items()}
     bed.sites += sites.values()
     entrance = "127.0.0.1", free_port()
     with Array() as array:

@@ -21,11 +21,13 @@ import pytest
 from bench.sites import free_port
 from proxy.errors import ExitCode
 from proxy.identity import generate
+from tests.integration.bed import forked
 from tests.nobody import NOBODY
 from tests.patience import PATIENCE, until
 from tests.unit.cli.conftest import Isthmus
 
 Start = Callable[..., "subprocess.Popen[str]"]
+Ready = Callable[[Path], forked.Forked]
 PIPE_BYTES, LINE_BYTES = 4096, 400
 """The least that a pipe has room for, and more than a line of the log takes."""
 
@@ -85,6 +87,24 @@ def serve() -> Iterator[Start]:
         process.communicate()
 
 
+@pytest.fixture
+def ready(tmp_path: Path) -> Iterator[Ready]:
+    """Starts sites that are forked, and waits until they are ready; killed at the end of the test."""
+    started: list[forked.Forked] = []
+
+    def start(config: Path) -> forked.Forked:
+        log = tmp_path / f"log-{len(started)}"
+        log.touch()
+        started.append(forked.Forked(("serve", str(config)), log, log))
+        until(lambda: "is ready" in log.read_text())
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.send_signal(signal.SIGKILL)
+        process.wait(PATIENCE)
+
+
 def wait_ready(process: "subprocess.Popen[str]") -> list[dict[str, str]]:
     """The log up to the line that says so; each is an object, for stderr is no terminal."""
     assert process.stderr is not None
@@ -122,19 +142,18 @@ def test_told_to_reload_before_it_is_ready(isthmus: Isthmus, local_pair: Path, s
     assert process.wait(PATIENCE) == 0
 
 
-def test_told_to_end_while_it_walks_its_index(isthmus: Isthmus, local_pair: Path, serve: Start) -> None:
+def test_told_to_end_while_it_walks_its_index(isthmus: Isthmus, local_pair: Path, serve: Start, ready: Ready) -> None:
     """After a kill: it does not finish the walk first, and the store is as good as before."""
     west = local_pair / "west.toml"
-    killed = serve(west)
-    wait_ready(killed)
-    killed.kill()
+    killed = ready(west)
+    killed.send_signal(signal.SIGKILL)
     killed.wait(PATIENCE)
     told = serve(west, "-c", TOLD_TO_END_WHILE_WALKING)
     _, log = told.communicate(timeout=PATIENCE)
     assert told.returncode == 0
     assert "has stopped while it opened its store" in log
     assert "Traceback" not in log
-    wait_ready(serve(west))
+    ready(west)
     assert json.loads(isthmus("status", west, "--json").stdout)["alarms"] == []
     assert not list((local_pair / "store").glob("set-aside-*"))
 
@@ -175,63 +194,61 @@ def test_mistakes_in_the_file(local_pair: Path, serve: Start) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which can read another's key")
-def test_a_clock_that_is_not_set_yet_is_no_mistake_in_the_file(local_pair: Path, serve: Start) -> None:
+def test_a_clock_that_is_not_set_yet_is_no_mistake_in_the_file(local_pair: Path) -> None:
     """After which systemd does not try again: after a power failure a site without a clock's battery stayed down."""
     unit = Path(__file__).parents[3] / "deploy" / "systemd" / "isthmus@.service"
     given_up = re.search(r"^RestartPreventExitStatus=(.*)$", unit.read_text(), re.MULTILINE)
     assert given_up
     generate("west", local_pair, force=True, now=datetime.now(UTC) + timedelta(days=300))
-    process = serve(local_pair / "west.toml")
-    assert "see whether the clock of this host is right" in process.communicate(timeout=60)[1]
-    assert str(process.returncode) not in given_up[1].split()
-    assert process.returncode == ExitCode.FAILED
+    ended = forked.isthmus("serve", str(local_pair / "west.toml"))
+    assert "see whether the clock of this host is right" in ended.stderr
+    assert str(ended.returncode) not in given_up[1].split()
+    assert ended.returncode == ExitCode.FAILED
 
 
-def test_root_does_not_serve_with_the_key_of_another(local_pair: Path, serve: Start) -> None:
+def test_root_does_not_serve_with_the_key_of_another(local_pair: Path, ready: Ready) -> None:
     """It would leave a store and a history that the site's user cannot open."""
     os.chown(local_pair / "west.key", NOBODY, NOBODY)
-    process = serve(local_pair / "west.toml")
-    _, log = process.communicate(timeout=PATIENCE)
-    assert process.returncode == ExitCode.CONFIGURATION
-    assert f"runuser -u nobody -- isthmus serve {local_pair / 'west.toml'}" in log
+    refused = forked.isthmus("serve", str(local_pair / "west.toml"))
+    assert refused.returncode == ExitCode.CONFIGURATION
+    assert f"runuser -u nobody -- isthmus serve {local_pair / 'west.toml'}" in refused.stderr
     assert not (local_pair / "store").exists()
     assert not list(local_pair.glob("*history*"))
     os.chown(local_pair / "west.key", 0, 0)
-    wait_ready(serve(local_pair / "west.toml"))
+    ready(local_pair / "west.toml")
 
 
 @pytest.mark.parametrize("key", ["[tunnel]", "[status]", "[[forward]]"])
-def test_an_address_in_use(local_pair: Path, serve: Start, key: str) -> None:
+def test_an_address_in_use(local_pair: Path, key: str) -> None:
     section = (local_pair / "east.toml").read_text().split(key)[1]
     address = section.split('listen = "')[1].split('"')[0]
     host, port = address.split(":")
     with socket.create_server((host, int(port))):
-        process = serve(local_pair / "east.toml")
-        _, log = process.communicate(timeout=PATIENCE)
-    assert process.returncode == ExitCode.LISTEN
-    assert address in log
-    assert "Traceback" not in log
+        ended = forked.isthmus("serve", str(local_pair / "east.toml"))
+    assert ended.returncode == ExitCode.LISTEN
+    assert address in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 @pytest.mark.parametrize("below", ["", "/below"])
-def test_a_file_where_the_store_should_be(local_pair: Path, serve: Start, below: str) -> None:
+def test_a_file_where_the_store_should_be(local_pair: Path, below: str) -> None:
     config = local_pair / "west.toml"
     (local_pair / "store").touch()
     config.write_text(config.read_text().replace('path = "store"', f'path = "store{below}"'))
-    process = serve(config)
-    _, log = process.communicate(timeout=PATIENCE)
-    assert process.returncode == ExitCode.STORE
+    ended = forked.isthmus("serve", str(config))
+    assert ended.returncode == ExitCode.STORE
     path = local_pair / "store"
-    assert f"store {path}{below}: {path} is not a directory; move it away, or name a directory as store.path" in log
+    assert (
+        f"store {path}{below}: {path} is not a directory; move it away, or name a directory as store.path"
+        in ended.stderr
+    )
 
 
-def test_a_store_in_use(local_pair: Path, serve: Start) -> None:
-    first = serve(local_pair / "west.toml")
-    wait_ready(first)
+def test_a_store_in_use(local_pair: Path, ready: Ready) -> None:
+    first = ready(local_pair / "west.toml")
     other = local_pair / "other.toml"
     text = (local_pair / "west.toml").read_text()
     other.write_text(re.sub(r'listen = "[^"]*"', lambda _: f'listen = "127.0.0.1:{free_port()}"', text))
-    second = serve(other)
-    _, log = second.communicate(timeout=PATIENCE)
+    second = forked.isthmus("serve", str(other))
     assert second.returncode == ExitCode.STORE
-    assert f"store {local_pair}/store is in use by process {first.pid} on " in log
+    assert f"store {local_pair}/store is in use by process {first.pid} on " in second.stderr
