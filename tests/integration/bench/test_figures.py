@@ -23,7 +23,10 @@ def ran(module: str, *arguments: str, **variables: str) -> "subprocess.Completed
 
 
 @pytest.mark.parametrize("module", SMALL)
-def test_figures_that_cannot_be_written_are_shown(here: Here, module: str, tmp_path: Path) -> None:
+def test_figures_that_cannot_be_written_are_shown(
+    here: Here, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.pipeline.QUESTIONS", 100)
     file = tmp_path / "nowhere" / "figures.json"
     done = here(import_module(module).main, *SMALL[module], "--json", str(file))
     assert done.returncode == 1

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -12,7 +13,7 @@ import pytest
 
 from bench.case_results import Results
 from bench.lines import Setting
-from bench.overwan import alone, iperf
+from bench.overwan import alone, fill, iperf
 from bench.overwan.__main__ import BENCHMARK
 from bench.programs import write
 from bench.sites import environment
@@ -26,9 +27,10 @@ COMMAND = [sys.executable, "-m", "bench.overwan"]
 
 
 @pytest.mark.root
-def test_one_line_much_shortened(here: Here, tmp_path: Path) -> None:
+def test_one_line_much_shortened(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if reason := lacking() or lacking_tun() or iperf.lacking():
         pytest.skip(reason)
+    monkeypatch.setattr(fill, "AS_SHIPPED", replace(fill.AS_SHIPPED, rounds=2))
     file = tmp_path / "figures.json"
     arguments = ["--only", "fill", "--lines", "1", "--scale", "0.01", "--json", str(file)]
     done = here(BENCHMARK.run, *arguments)
@@ -46,10 +48,11 @@ def test_one_line_much_shortened(here: Here, tmp_path: Path) -> None:
 def test_one_that_goes_on_alone_and_a_slow_store_much_shortened(
     here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Over a line that this machine can fill whatever else it does."""
+    """One of eight, and over a line that this machine can fill whatever else it does."""
     if reason := lacking() or lacking_tun() or iperf.lacking():
         pytest.skip(reason)
     monkeypatch.setattr(alone, "SETTING", Setting("45Mbit"))
+    monkeypatch.setattr(alone, "STREAMS", 8)
     file = tmp_path / "figures.json"
     arguments = ["--only", "alone", "slow-store", "--lines", "1", "--scale", "0.01", "--json", str(file)]
     done = here(BENCHMARK.run, *arguments)
