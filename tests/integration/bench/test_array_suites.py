@@ -75,7 +75,7 @@ def test_workloads_on_pools_of_their_own_and_a_mixed_one(
     if reason := lacking() or lacking_tun():
         pytest.skip(reason)
     monkeypatch.setattr(workloads, "LEAST_VOLUME", 2 * MIB)
-    monkeypatch.setattr(workloads, "LEAST_SECONDS", 1.0)
+    monkeypatch.setattr(workloads, "LEAST_SECONDS", 0.5)
     fabric = Fabric(("oc3", "none"), pool, "direct")
     found = dict(workloads.measure(fabric, Stage(directory, 1 / 65536)))
     assert tuple(found) == fabric.cells
