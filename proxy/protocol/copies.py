@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from proxy.protocol.codes import FrameType
+from proxy.protocol.codes import DATA
 from proxy.protocol.figures import TunnelFigures
 from proxy.protocol.meter import Meter
 from proxy.protocol.scheduler import Scheduler
@@ -78,4 +78,4 @@ class Copies:
 
 def _is_bulk(stream: Stream, kind: int) -> bool:
     """True if nobody waits for that one frame: it is DATA of a stream that has much under way."""
-    return kind == FrameType.DATA and stream.outgoing.credit.under_way >= MUCH
+    return kind == DATA and stream.outgoing.credit.under_way >= MUCH

@@ -1,6 +1,6 @@
 """Whether a lane lives (what was heard, pings, the round trip), and which of several lanes carries what."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from proxy.protocol.codes import FrameType
 from proxy.protocol.errors import PeerError
@@ -130,6 +130,7 @@ class Lanes:
         They are the newest of several with one mark, since bulk stays where it has gathered speed.
         """
         self._reserved = 1  # express lanes of each mark, if there are more than these
+        self._copy_lanes: dict[int, list[int]] = {}
 
     def __contains__(self, number: int) -> bool:
         return number in self._all
@@ -217,9 +218,13 @@ class Lanes:
             if lane.ready and not lane.silent:
                 self._working[lane.mark].append(lane.number)
         self.express = {number for numbers in self._working.values() for number in numbers[1:][-self._reserved :]}
+        self._copy_lanes = {lane.number: self._beside(lane) for lane in self}
 
-    def copy_lanes(self, lane: Lane) -> list[int]:
+    def copy_lanes(self, lane: Lane) -> Sequence[int]:
         """Lanes of the same mark that may carry copies of urgent frames: express ones, or without these the newest."""
+        return self._copy_lanes.get(lane.number, ())
+
+    def _beside(self, lane: Lane) -> list[int]:
         others = [number for number in self._working.get(lane.mark, ()) if number != lane.number]
         return [number for number in others if number in self.express][-COPIES:] or others[-1:]
 

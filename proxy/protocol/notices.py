@@ -8,7 +8,7 @@ from proxy.protocol.foretold import Foretelling
 from proxy.protocol.frames import OVER, encode_ack, encode_credit
 from proxy.protocol.meter import NEVER
 from proxy.protocol.reader import encode
-from proxy.protocol.stream import State, Stream
+from proxy.protocol.stream import STREAM_OVER, Stream
 
 ACK_BYTES = 512 << 10
 ACK_FRAMES = 32
@@ -107,7 +107,7 @@ class Notices:
     def repeat_all(self, streams: Mapping[int, Stream]) -> None:
         """Notices may be lost: repeat those of all streams."""
         self._arrived.update(streams)
-        self._consumed.update(number for number, stream in streams.items() if stream.state is not State.OVER)
+        self._consumed.update(number for number, stream in streams.items() if stream.state is not STREAM_OVER)
         self._foretold = bool(self._foretelling.entries)  # goes along, but is not worth a frame of its own
         if streams:
             self._ack_now = self._credit_now = True
@@ -164,8 +164,8 @@ def _credit_frames(entries: list[tuple[int, int, int]]) -> Iterator[bytes]:
 
 
 def _credits(streams: Iterable[Stream]) -> list[tuple[int, int, int]]:
-    return [(stream.number, *stream.incoming.window.tell()) for stream in streams if stream.state is not State.OVER]
+    return [(stream.number, *stream.incoming.window.tell()) for stream in streams if stream.state is not STREAM_OVER]
 
 
 def _recalls(streams: Iterable[Stream]) -> list[tuple[int, int, int]]:
-    return [(stream.number, *stream.incoming.window.recall()) for stream in streams if stream.state is not State.OVER]
+    return [(stream.number, *stream.incoming.window.recall()) for stream in streams if stream.state is not STREAM_OVER]

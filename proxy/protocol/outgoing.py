@@ -199,7 +199,7 @@ class Outgoing:
         self._costs.append(cost)
         self.plain += plain
         self.queued += len(batch)
-        self._data.append((FrameType.DATA, batch))
+        self._data.append((DATA, batch))
         self._hold(len(batch))
 
     def push_end(self, payload: bytes) -> None:
@@ -207,7 +207,7 @@ class Outgoing:
         if self.ended:
             raise Misuse("END after END")
         self.ended = True
-        self._data.append((FrameType.END, payload))
+        self._data.append((END, payload))
         self._hold(len(payload))
 
     def recalled(self, consumed: int, limit: int) -> int:
@@ -236,7 +236,7 @@ class Outgoing:
         self._ahead = ahead
         self._ledger.uncredited += ahead
         self.ended = True
-        self.push_control(FrameType.RESET, payload)
+        self.push_control(RESET, payload)
 
     def discard(self) -> None:
         """The stream is over: hold nothing."""

@@ -21,7 +21,7 @@ from proxy.protocol.recall import Recall
 from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import PLAIN, Share
-from proxy.protocol.stream import State, Stream
+from proxy.protocol.stream import STREAM_OVER, State, Stream
 from proxy.protocol.table import StreamTable
 from proxy.protocol.writes import Writes
 
@@ -76,7 +76,7 @@ class TunnelState:
         stream = self.live.get(number)
         if stream is None and self._table.was_never(number):
             raise Misuse(f"there never was a stream {number}")
-        return None if stream is None or stream.state is State.OVER else stream
+        return None if stream is None or stream.state is STREAM_OVER else stream
 
     def find_sending(self, number: int) -> Stream | None:
         """The same for one that is to send something. Raises Misuse also if it may not yet."""
@@ -129,7 +129,7 @@ class TunnelState:
             stream = self._meet(frame, now)
             if stream is None:
                 return
-        if stream.state is State.OVER:
+        if stream.state is STREAM_OVER:
             self._receive_after_reset(stream, frame)
         elif stream.incoming.has(frame.number):
             self._receive_again(stream, frame, now)
@@ -169,7 +169,7 @@ class TunnelState:
         if stream is None:
             self._credited_unknown(number, consumed, limit)
             return
-        if stream.state is State.OVER:
+        if stream.state is STREAM_OVER:
             return
         if stream.outgoing.credit.update(consumed, limit):
             self._events.append(Consumed(number, consumed))

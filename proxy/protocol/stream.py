@@ -33,6 +33,10 @@ class State(IntEnum):
     OVER = auto()
 
 
+STREAM_ENDED, STREAM_OVER = State.OPEN_ENDED, State.OVER
+"""For comparisons that each frame passes: attributes of an enum class are slow to read."""
+
+
 TRANSITIONS = {
     (State.IDLE, FrameType.OPEN): State.OFFERED,
     (State.OPENING, FrameType.ACCEPT): State.OPEN,
@@ -146,17 +150,17 @@ class Stream:
     @property
     def over(self) -> bool:
         """True if both arrays have ended their sides, and each has all that the other sent."""
-        return self.state is State.OPEN_ENDED and self.incoming.window.idle and self.outgoing.done
+        return self.state is STREAM_ENDED and self.incoming.window.idle and self.outgoing.done
 
     @property
     def received_all(self) -> bool:
         """True if the peer's array has ended its side, and ours has all that it sent."""
-        return self.state is State.OPEN_ENDED and self.incoming.window.idle
+        return self.state is STREAM_ENDED and self.incoming.window.idle
 
     @property
     def waits_for_end(self) -> bool:
         """True if nothing is left but to hear from the peer that it has our RESET, or that its array has everything."""
-        return (self.state is State.OVER or self.received_all) and self.outgoing.sent_all
+        return (self.state is STREAM_OVER or self.received_all) and self.outgoing.sent_all
 
     def reset(self, payload: bytes) -> None:
         """End it from this side: only RESET remains, until it is acknowledged."""

@@ -7,7 +7,7 @@ monotonic clock; methods that have no such argument, and those of `streams`, use
 
 import os
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from proxy.protocol.announcements import Announcements
 from proxy.protocol.clock import Clock
@@ -309,19 +309,24 @@ class Tunnel:
         `Scheduler` gives, each by the first lane that may carry it. There may be events afterwards.
         """
         self._clock.now = now
-        lanes = [(lane, room) for number, room in rooms.items() if (lane := self._lanes.get(number)) is not None]
-        writes = Writes([self._begin_write(lane, room) for lane, room in lanes])
+        lanes = [lane for number in rooms if (lane := self._lanes.get(number)) is not None]
+        pieces = {lane.number: self._take_own(lane) for lane in lanes}
         if self.scheduler:
-            self._state.take(writes, now)
-        for (lane, _), write in zip(lanes, writes, strict=True):
-            if write.used:
-                self._lanes.note_traffic(lane, now)
-        return {write.lane: write.pieces for write in writes if write.pieces}
+            self._take_of_streams(lanes, rooms, pieces)
+        return {number: own for number, own in pieces.items() if own}
 
-    def _begin_write(self, lane: Lane, room: int) -> Write:
-        lanes, own = self._lanes, self._take_own(lane)
-        if own:
-            self.scheduler.charge((sum(map(len, own)) + WRITE_OVERHEAD) * WIRE, self._clock.now)
+    def _take_of_streams(
+        self, lanes: Iterable[Lane], rooms: Mapping[int, int], pieces: Mapping[int, list[bytes]]
+    ) -> None:
+        """Put frames of streams behind the tunnel's own, which are in `pieces`."""
+        writes = [self._begin_write(lane, rooms[lane.number], pieces[lane.number]) for lane in lanes]
+        self._state.take(Writes(writes), self._clock.now)
+        for lane, write in zip(lanes, writes, strict=True):
+            if write.used:
+                self._lanes.note_traffic(lane, self._clock.now)
+
+    def _begin_write(self, lane: Lane, room: int, own: list[bytes]) -> Write:
+        lanes = self._lanes
         marks = lanes.marks_of(lane, self.scheduler.accounts)
         write = Write(lane.number, room * lane.ready, own, marks, bulk=lane.number not in lanes.express)
         if self._state.copies.wanted:
@@ -346,6 +351,8 @@ class Tunnel:
                 frames += state.notices.frames(state.live)
             if self._announcements.due:
                 frames += self._announcements.frames(self.agreed)
+        if frames:
+            self.scheduler.charge((sum(map(len, frames)) + WRITE_OVERHEAD) * WIRE, self._clock.now)
         return frames
 
     @property

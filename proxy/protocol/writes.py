@@ -1,6 +1,6 @@
 """What the lanes that have room write next. A frame goes by the first of them that carries its mark and kind."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from proxy.protocol.share import WRITE_OVERHEAD, Marks
 
@@ -15,7 +15,7 @@ class Write:
         `bulk`: it carries bulk, too. `room` 0: no frame of a stream may go by it yet.
         """
         self.lane = lane
-        self.room = room - sum(map(len, own))
+        self.room = room - sum(map(len, own)) if own else room
         self.pieces = own
         self.marks = marks
         self.bulk = bulk
@@ -44,9 +44,6 @@ class Writes:
         self._all = {write.lane: write for write in writes}
         self._review()
 
-    def __iter__(self) -> Iterator[Write]:
-        return iter(self._all.values())
-
     def first(self, mark: int, *, urgent: bool) -> Write:
         """Where a frame of that mark goes, which has to be among `self.urgent` or, if it is bulk, `self.bulk`."""
         for write in self.open:
@@ -64,7 +61,8 @@ class Writes:
         write.room -= size
         if write.room <= 0 and write in self.open:
             self.open.remove(write)
-            self._review()
+            if self.open:  # otherwise nothing more goes
+                self._review()
 
     def _review(self) -> None:
         self.urgent: Marks | None = _carried(self.open)
@@ -72,5 +70,9 @@ class Writes:
 
 
 def _carried(writes: Collection[Write]) -> Marks | None:
-    marks = [write.marks for write in writes]
-    return None if None in marks else {mark for each in marks for mark in each or ()}
+    carried: set[int] = set()
+    for write in writes:
+        if write.marks is None:
+            return None
+        carried.update(write.marks)
+    return carried
