@@ -56,14 +56,13 @@ class End:
 
     def bytes_in(self, data: bytes) -> None:
         """What the network delivers; the tunnel sees it frame by frame."""
-        view = memoryview(data)
-        whole = 0
-        while view and not self.gone:
+        at = whole = 0
+        while at < len(data) and not self.gone:
             room = self.reader.get_buffer()
-            size = min(len(room), len(view))
-            room[:size] = view[:size]
-            view = view[size:]
-            self.reader.received(size)
+            piece = data[at : at + len(room)]
+            room[: len(piece)] = piece
+            at += len(piece)
+            self.reader.received(len(piece))
             whole += self.frames_in()
         if self.up and not self.gone:
             self.site.tunnel.heard(self.lane, self.site.world.now)
@@ -248,20 +247,17 @@ class Site:
 
     def write(self) -> None:
         """To all lanes that have room, or one after another, in any order."""
-        ends = [end for end in self.ends.values() if end.up]
+        ends = list(self.ends.values())
         self.world.rng.shuffle(ends)
         rounds = [ends] if self.world.chance(0.5) else [[end] for end in ends]
         for lanes in rounds:
             limit = self.world.rng.choice([1, 30_000, 200_000])
-            while not self.tunnel.quiet and (
-                rooms := {end.lane: limit for end in lanes if end.up and end.pipe.can_write}
-            ):
-                found = self.tunnel.take(rooms, self.world.now)
-                for end in lanes:
-                    if pieces := found.get(end.lane):
-                        end.write(pieces)
-                if not found:
+            while not self.tunnel.quiet:
+                rooms = {end.lane: limit for end in lanes if end.pipe.can_write}
+                if not rooms or not (found := self.tunnel.take(rooms, self.world.now)):
                     break
+                for lane, pieces in found.items():
+                    self.ends[lane].write(pieces)
 
     def tick(self, at: float) -> None:
         if at != self._tick_at:  # an earlier deadline has come since, and sets the next

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from proxy.protocol import events
 from proxy.protocol.codes import ResetCode
+from proxy.protocol.reader import Buffer
 
 if TYPE_CHECKING:
     from tests.simulation.sites import Site
@@ -97,7 +98,7 @@ class Speaker:
         self.site.pump()
         self.finish_if_done()
 
-    def data(self, plain: int, batch: bytes) -> None:
+    def data(self, plain: int, batch: Buffer) -> None:
         """A batch has come; it is taken later."""
         offset = int.from_bytes(batch[4:12], "big")
         assert not self.over
@@ -105,7 +106,7 @@ class Speaker:
         assert offset == self.talk.delivered[self.side], "bytes lost, repeated or out of order"
         self.talk.delivered[self.side] += plain
         assert self.talk.delivered[self.side] <= self.talk.sent[1 - self.side]
-        reference = batch[12:44] if len(batch) == 44 else b""
+        reference = bytes(batch[12:]) if len(batch) == 44 else b""
         self.incoming.append((plain, reference))
         self.take_soon()
 
@@ -176,7 +177,7 @@ def tell(speaker: Speaker, event: events.Event) -> None:
     """An event of one live stream."""
     match event:
         case events.DataReceived(_, plain, batch):
-            speaker.data(plain, bytes(batch))
+            speaker.data(plain, batch)
         case events.StreamEnded(_, total):
             speaker.ended(total)
         case events.MissReceived(_, names):

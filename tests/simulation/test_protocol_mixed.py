@@ -16,7 +16,7 @@ from proxy.protocol.codes import WAIVE, Capability, ResetCode
 from proxy.protocol.errors import OpenRefused
 from proxy.protocol.frames import decode_waive
 from proxy.protocol.outgoing import Outgoing
-from proxy.protocol.stream import State
+from proxy.protocol.stream import STREAM_OVER
 from proxy.protocol.tunnel import Tunnel, TunnelSettings
 from tests.simulation.sites import Site
 from tests.simulation.test_protocol_simulation import GROUPS, for_seeds, simulate
@@ -96,7 +96,7 @@ class UnlikeSite(Site):
         grown = opening = foretold.more
         initial = growers = windows = 0
         for each in streams.live.values():
-            if each.state is State.OVER:
+            if each.state is STREAM_OVER:
                 continue
             one = each.incoming.window
             windows += 1
@@ -117,7 +117,7 @@ class UnlikeSite(Site):
         others = theirs._state.live
         for number, stream in mine._state.live.items():
             far = others.get(number)
-            if far is None or stream.state is State.OVER or far.state is State.OVER:
+            if far is None or stream.state is STREAM_OVER or far.state is STREAM_OVER:
                 continue
             credit, window = stream.outgoing.credit, far.incoming.window
             waived = waived_on_the_way(stream.outgoing, far.incoming.expected)

@@ -10,6 +10,8 @@ from functools import partial
 
 IN_FLIGHT_MAX = 128 << 10
 """Bytes that a pipe takes before its writer has to wait, as a socket's buffer does."""
+PIECES = (1, 7, 100, 5000, 70000, 70000)
+"""Lengths, in bytes, of what arrives at once."""
 
 
 class World:
@@ -56,16 +58,15 @@ class Pipe:
         return self.open and self.in_flight < IN_FLIGHT_MAX
 
     def write(self, data: bytes) -> None:
-        rng = self._world.rng
+        world, rng = self._world, self._world.rng
+        self.in_flight += len(data)
         at = 0
         while at < len(data):
-            size = rng.choice([1, 7, 100, 5000, 70000, 70000])
-            piece = data[at : at + size]
-            at += size
-            self.in_flight += len(piece)
+            size = rng.choice(PIECES)
             delay = self._latency * rng.uniform(1.0, 1.5)
-            self._last = max(self._last, self._world.now + delay)
-            self._world.after(self._last - self._world.now, partial(self._arrive, piece))
+            self._last = max(self._last, world.now + delay)
+            world.after(self._last - world.now, partial(self._arrive, data[at : at + size]))
+            at += size
 
     def _arrive(self, piece: bytes) -> None:
         if not self.open or self.black:
