@@ -139,6 +139,11 @@ class Array(asyncio.Transport):
         self.ends = True
         self._look()
 
+    def forget(self) -> None:
+        """Everything that it has said and got: the relay keeps the array until both are collected."""
+        self.log.clear()
+        self.got.clear()
+
     def _look(self) -> None:
         if (
             not self._due
@@ -380,6 +385,8 @@ class Sites:
     def close(self) -> None:
         for end in self._known:
             end.close()
+        for store in (self.near_store, self.far_store):
+            store.close()
 
 
 def tell(

@@ -83,6 +83,8 @@ def test_what_is_asked_for_at_once_is_no_flood() -> None:
             assert far.got == data
             near.end()
             far.end()
+            near.forget()
+            far.forget()
         await asyncio.sleep(1)
         return [relay for _, _, relay in streams]
 
@@ -122,6 +124,8 @@ def test_a_far_store_that_is_slower_than_the_line_is_given_what_it_can_read_and_
         assert far.got == data
         near.end()
         far.end()
+        near.forget()
+        far.forget()
         passed = Passed(relay, sites.loop.time() - began)
         await asyncio.sleep(1)
         return passed
