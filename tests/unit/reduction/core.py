@@ -4,13 +4,14 @@ from dataclasses import dataclass, field
 
 from proxy.reduction.compression import Backoff
 from proxy.reduction.effort import STEPS, Effort
+from proxy.reduction.encoder import GRAIN_MAX
 from proxy.reduction.load import CompressionLoad, Measured
 from proxy.reduction.sparing import Sparing
 
-BATCH = 64 << 10
-LANE = 64 << 10
+BATCH = GRAIN_MAX
+LANE = BATCH
 """Bytes that a lane takes before any has to wait."""
-QUEUE = 192 << 10
+QUEUE = 3 * BATCH
 """Bytes that may be on their way to the line."""
 OTHER_COST = 4e-9
 """Seconds a byte for all that the loop does beside compression."""

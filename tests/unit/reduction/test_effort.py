@@ -272,7 +272,7 @@ def test_a_pause_is_no_slow_line() -> None:
 
 
 def test_batches_that_are_seconds_apart() -> None:
-    core = Core(20e3)
+    core = Core(80e3)
     (stream,) = core.streams(1)
     core.run(60, stream)
     assert at(stream) == LAST
