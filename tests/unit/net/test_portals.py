@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from bench.sites import free_port
+from bench.sites import free_ports
 from proxy.config.addresses import Address
 from proxy.config.loading import parse
 from proxy.iscsi.portals import Portal
@@ -68,11 +68,8 @@ class Bench:
 
 def ranged(ports: int, network: str = "10.1.0.0/24") -> tuple[str, range]:
     """Keys of a forward with a range and so many free ports."""
-    while True:
-        found = [free_port() for _ in range(ports)]
-        if found[-1] - found[0] == ports - 1:
-            break
-    return f'range = "{network}"\nports = "{found[0]}-{found[-1]}"\nidle = "60s"\n', range(found[0], found[-1] + 1)
+    found = free_ports(ports)
+    return f'range = "{network}"\nports = "{found[0]}-{found[-1]}"\nidle = "60s"\n', found
 
 
 def test_an_address_with_an_interface_takes_no_port() -> None:
