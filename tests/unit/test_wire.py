@@ -21,4 +21,4 @@ def test_it_ends_while_somebody_connects(first: Callable[[Wire], None]) -> None:
         for _ in range(20):
             with Wire(far.address) as wire, socket.create_connection(wire.address):
                 first(wire)
-            gc.collect()
+        gc.collect()
