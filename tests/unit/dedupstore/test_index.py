@@ -39,8 +39,9 @@ def container(number: int, entries: int = MAX_ENTRIES) -> tuple[Container, Row]:
     """A container whose chunks have one byte and random names."""
     made = Container(number, MEMORY)
     draw = random.Random(number)
-    for _ in range(entries):
-        made.append(draw.randbytes(32), b"x")
+    names = draw.randbytes(32 * entries)
+    for at in range(0, len(names), 32):
+        made.append(names[at : at + 32], b"x")
     return made, Row(slot=number, entries=entries, bytes=entries)
 
 
@@ -267,7 +268,8 @@ def test_a_spoilt_page_is_noticed_by_a_walk_and_by_a_look(index: Index, path: Pa
 def test_a_walk_survives_whatever_a_page_holds(index: Index, path: Path, kind: str) -> None:
     """It reads the file itself: LMDB, which may end the process, has no part in it."""
     content = {"ones": b"\xff" * 4096, "zeros": bytes(4096), "random": random.Random(2).randbytes(4096)}[kind]
-    fill(index, range(1, 3))
+    for number in (1, 2):
+        commit(index, Change(number + 1, added=[container(number, 300)]))
     index.close()
     data = path / "data.mdb"
     sound = data.read_bytes()
