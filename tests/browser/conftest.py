@@ -1,4 +1,4 @@
-"""One Chromium for all these tests, Debian's own, driven by Playwright: each looks at its pages in the same tab."""
+"""One Chromium for the tests of a file, Debian's own, driven by Playwright: each looks at its pages in the same tab."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 ARGUMENTS = ["--disable-dev-shm-usage", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (group test)")
     if CHROMIUM is None:
@@ -27,7 +27,7 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def tab(chromium: Any) -> Iterator[Any]:
     """One for all: a new one costs a second of CPU time, most of it for a process that reads the same scripts again."""
     with chromium.new_context() as context:
