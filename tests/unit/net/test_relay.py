@@ -13,6 +13,7 @@ from unittest.mock import MagicMock, call
 
 import pytest
 
+from proxy.net.delivery import TEXT_SECONDS
 from proxy.net.endings import reset_connection
 from proxy.net.misses import AT_ONCE, Misses
 from proxy.net.relay import Relay
@@ -381,6 +382,44 @@ def test_what_is_kept_of_a_text_goes_to_the_array_before_its_end(connected: Conn
     connected.relay.coders.decoder.let_go = lambda: [b"TargetAddress=10."]  # type: ignore[method-assign]
     connected.relay.delivery.end(0, memoryview(b""))
     assert connected.transport.mock_calls[-2:] == [call.writelines([b"TargetAddress=10."]), call.write_eof()]
+
+
+@pytest.fixture
+def within_a_text(connected: Connected, monkeypatch: pytest.MonkeyPatch) -> Connected:
+    """The far target has stopped in the middle of a text, behind other bytes."""
+    decoder = connected.relay.coders.decoder
+    monkeypatch.setattr(type(decoder), "gathered", 17)
+    monkeypatch.setattr(decoder, "let_go", lambda: [b"TargetAddress=10."])
+    connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
+    connected.owner.reachable = True
+    connected.relay.delivery.data(batch(literal(b"one"), literals=b"one"))
+    return connected
+
+
+def test_what_is_kept_of_a_text_is_given_out_when_its_rest_does_not_come(within_a_text: Connected, loop: Loop) -> None:
+    loop.run(TEXT_SECONDS)
+    assert within_a_text.transport.writelines.call_args_list == [call([b"one"]), call([b"TargetAddress=10."])]
+
+
+def test_but_not_while_what_has_come_cannot_be_decoded(within_a_text: Connected, loop: Loop) -> None:
+    """A chunk is asked for. The rest may be behind it."""
+    within_a_text.relay.delivery.data(batch(WHOLE, plain=1000))
+    loop.run(10 * TEXT_SECONDS)
+    within_a_text.transport.writelines.assert_called_once_with([b"one"])
+    within_a_text.relay.delivery.filled(NAME, 0, 1000, memoryview(CHUNK))
+    loop.run(2 * TEXT_SECONDS)
+    assert within_a_text.transport.writelines.call_args == call([b"TargetAddress=10."])
+
+
+def test_a_stream_that_ends_within_a_text_waits_for_no_rest(within_a_text: Connected, loop: Loop) -> None:
+    within_a_text.relay.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
+    assert all(handle.cancelled for _, _, handle in loop.due)
+
+
+def test_what_comes_for_a_stream_that_has_ended_is_not_kept(connected: Connected) -> None:
+    connected.relay.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
+    connected.relay.delivery.data(batch(literal(b"one"), literals=b"one"))
+    assert connected.relay.coders.decoder.idle
 
 
 @pytest.mark.parametrize("size", [0, 500], ids=["gone", "chunk"])
