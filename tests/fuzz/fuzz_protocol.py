@@ -135,18 +135,19 @@ TARGETS: list[Callable[[bytes], None]] = [one_lane, one_hello, one_tunnel]
 
 def take(content: bytes) -> None:
     """For what its first byte says."""
+    if not content:
+        return
     with suppress(PeerError):
         TARGETS[content[0] % len(TARGETS)](content[1:])
 
 
 def one_input(content: bytes) -> None:
     """Take it, in bounded memory."""
-    if not content:
-        return
     before = most_memory()
     take(content)
-    if most_memory() - before > MEMORY_MAX:
-        raise AssertionError(f"{most_memory() - before} bytes of memory for an input of {len(content)}")
+    taken = most_memory() - before
+    if taken > MEMORY_MAX:
+        raise AssertionError(f"{taken} bytes of memory for an input of {len(content)}")
 
 
 def most_memory() -> int:
