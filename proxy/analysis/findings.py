@@ -19,10 +19,10 @@ SLIGHT = 0.005
 """Share of all bytes for which it is not worth to have twice as many chunks: each costs CPU and memory."""
 THOROUGH_RATE = 170e6 * 8
 """Bits of literals a second that level 3 with a context compresses, on a core that is somewhat slower than that of the
-table in ARCHITECTURE.md (210 MB/s)."""
+table in DECISIONS.md (210 MB/s)."""
 SPARED_RATE = 1.3e9
 """Bits a second that a line carries from which on a site leaves compression out, if nothing else holds it up
-(ARCHITECTURE.md)."""
+(DECISIONS.md)."""
 UPDATED, RUN, SPOILT = 0.01, 18 << 10, 1.5
 """What is taken to have changed when the data is replicated again: that share of it, in runs of so many bytes; a run
 takes about so many chunks with it. `make bench-chunking` measures the like: the figures agree within half."""

@@ -20,7 +20,7 @@ itself)."""
 TUNNEL_WINDOW, TUNNEL_MEMORY, TUNNEL_UNACKED = 96 << 20, 192 << 20, 64 << 20
 """Bytes: the defaults of tunnel.window, for each stream, and of tunnel.memory and tunnel.unacked, for all together."""
 WIDE = 2
-"""Of known data so many times a window may be under way (ARCHITECTURE.md, "Known data has to prove itself")."""
+"""Of known data so many times a window may be under way (DECISIONS.md, "Known data has to prove itself")."""
 MOST_LANES = 64
 """The most that tunnel.lanes allows."""
 SITE_RATE = 2e9

@@ -38,7 +38,7 @@ STEPS = (
     Step(9, True, 1 / 50e6),
     Step(12, True, 1 / 25e6),
 )
-"""ARCHITECTURE.md has what each brings. The first is so fast that a line on which it were too slow needs no pair."""
+"""DECISIONS.md has what each brings. The first is so fast that a line on which it were too slow needs no pair."""
 
 _AFFORDABLE = 0.3
 """Share of the loop's time that all compression may take after a raise."""

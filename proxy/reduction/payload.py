@@ -5,7 +5,7 @@ Arrays send what lies together on a volume in commands of any size and order. A 
 data into the next one's would be found again only where the same two meet. So a chunk ends at a *jump*, where an
 address does not continue what came before, and at each multiple of WINDOW on the volume. Between these content decides,
 but not in the window's last bytes, where it would leave a short chunk at the end. Several small commands share a chunk.
-ARCHITECTURE.md, "iSCSI: reduction", has what other windows find.
+DECISIONS.md, "iSCSI: reduction", has what other windows find.
 """
 
 from dedupstore.chunker import MINIMUM
