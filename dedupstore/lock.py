@@ -10,6 +10,27 @@ from pathlib import Path
 from dedupstore.errors import StoreBusy, StoreUnusable
 
 
+def holder(directory: Path) -> str:
+    """Who has the store that is there, as StoreBusy says it; empty if nobody, or if this user may not look.
+
+    Nothing is changed, but a process that wants the store in the same microsecond does not get it.
+    """
+    with suppress(OSError):
+        file = os.open(directory / "lock", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _name(file)
+        finally:
+            os.close(file)
+    return ""
+
+
+def _name(file: int) -> str:
+    text = os.pread(file, 512, 0).decode(errors="replace").strip()
+    return text or "another process, which has not said its name yet"
+
+
 class StoreLock:
     """The `lock` file of a store, held until `release` or the end of the process.
 
@@ -29,7 +50,7 @@ class StoreLock:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise StoreBusy(str(directory), self._holder()) from error
+            raise StoreBusy(str(directory), _name(self._file)) from error
         except OSError as error:
             if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP):
                 raise
@@ -39,10 +60,6 @@ class StoreLock:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"process {os.getpid()} on {os.uname().nodename} since {now}\n".encode(), 0)
-
-    def _holder(self) -> str:
-        text = os.pread(self._file, 512, 0).decode(errors="replace").strip()
-        return text or "another process, which has not said its name yet"
 
     def release(self, *, orderly: bool = True) -> None:
         """Let others have the store; unless `orderly` it is left as if this process had died with it."""

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from dedupstore import lock
 from proxy import identity
 from proxy.cli import quantities
 from proxy.cli.api import Unanswered, fetch_status
@@ -75,6 +76,9 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     yield from _of_listeners(site, running)
     yield from _of_line(site, line, reached, status)
     yield from _of_host(site, status, again)
+    yield from _of_store(site, running, again)
+    yield from _of_history(site)
+    yield from trust.clock(host.clock((site.source, site.identity.certificate)))
     for alarm in as_list(status.get("alarms")):
         yield attention(addresses.SITE, str(alarm), "see the log of isthmus serve")
 
@@ -220,8 +224,17 @@ def _of_host(site: SiteConfig, status: dict[str, Any], again: str) -> Iterator[F
     memory = host.memory()
     yield from resources.memory(site, memory, filled=filled)
     yield from resources.index(site, memory)
-    yield from resources.disk(site, host.disk(site.store.path) if site.store.path is not None else None, again)
+
+
+def _of_store(site: SiteConfig, running: Running, again: str) -> Iterator[Finding]:
+    """A running site's own store is in use, and by that site."""
+    path = site.store.path if site.store.mode == "disk" else None
+    if path is not None and running is Running.NOT and (holder := lock.holder(path)):
+        yield problem(resources.STORE, f"{path} is in use by {holder}", "stop that, or name another store.path")
+    yield from resources.disk(site, host.disk(path) if path is not None else None, again)
+
+
+def _of_history(site: SiteConfig) -> Iterator[Finding]:
     kept = history_of(site)
     owner = read_owner(kept)
     yield from resources.history(kept, host.unwritable(kept), owner if owner != site.site.name else "")
-    yield from trust.clock(host.clock((site.source, site.identity.certificate)))

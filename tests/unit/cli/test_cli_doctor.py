@@ -3,12 +3,15 @@
 import json
 import os
 import pwd
+import re
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dedupstore import open_store
 from proxy.config.model import Export, Forward, SiteConfig
 from proxy.errors import ExitCode
 from proxy.history.file import open_history
@@ -72,6 +75,38 @@ def test_what_a_peer_refuses(isthmus: Isthmus, east: StatusSite, at_home: Path) 
     assert ("attention", "it asks for what it may not have: 'x' is not exported") in [
         (each["level"], each["found"]) for each in found
     ]
+
+
+def with_store(config: Path, mode: str) -> Path:
+    """The site's store has a path, which may stay in the file while it is in memory."""
+    path = config.with_name("store")
+    section = f'[store]\nmode = "{mode}"\nsize = "64MiB"\npath = "{path}"\n'
+    config.write_text(re.sub(r"^\[store\]\n([a-z].*\n)+", section, config.read_text(), flags=re.MULTILINE))
+    return path
+
+
+def test_a_store_that_another_process_has(isthmus: Isthmus, at_home: Path) -> None:
+    """All was said to be well, and the site did not start."""
+    path = with_store(at_home, "disk")
+    assert findings(isthmus, at_home)["store"]["level"] == "ok"
+    with closing(open_store("disk", 64 << 20, path)):
+        shown = json.loads(isthmus("doctor", at_home, "--json").stdout)["findings"]
+    wrong = [each["found"] for each in shown if each["about"] == "store" and each["level"] == "problem"]
+    assert len(wrong) == 1
+    assert wrong[0].startswith(f"{path} is in use by process {os.getpid()} on ")
+    assert findings(isthmus, at_home)["store"]["level"] == "ok"
+
+
+def test_a_running_site_has_its_store(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
+    east.answers({"site": "east", "peers": []})
+    with closing(open_store("disk", 64 << 20, with_store(at_home, "disk"))):
+        assert findings(isthmus, at_home)["store"]["level"] == "ok"
+
+
+def test_a_store_in_memory_whose_disk_has_died(isthmus: Isthmus, at_home: Path) -> None:
+    """The path may stay in the file: its disk is of no use, and of no harm."""
+    with_store(at_home, "memory").write_bytes(b"no directory")
+    assert findings(isthmus, at_home)["store"]["found"] == "in memory, 64 MiB; it is empty after a restart"
 
 
 def test_a_history_file_of_another_site(isthmus: Isthmus, at_home: Path) -> None:
