@@ -1,5 +1,6 @@
 """`isthmus pair` and `isthmus invite`: two sites get to know each other by one line each way."""
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from proxy.config.addresses import Address, parse_remote
 from proxy.config.loading import load
 from proxy.doctor.trust import SOON
 from proxy.errors import ExitCode, OperatorError
+from proxy.files import present
 from proxy.setup.admission import Admitted, admit
 from proxy.setup.invitation import Invitation, decode, encode
 from proxy.text import printable, typed
@@ -18,6 +20,7 @@ from proxy.text import printable, typed
 def run(line: str, config: Path, replace: bool) -> None:
     """Put the site that the line describes into the file, and say what was changed. Raises OperatorError."""
     invitation = decode(line)
+    _check_place(config)
     with ended_in_order():
         admitted = admit(config, invitation, datetime.now(UTC), replace=replace)
     _say(config, invitation, admitted)
@@ -26,6 +29,14 @@ def run(line: str, config: Path, replace: bool) -> None:
         say(f"warning: {invitation.name}'s certificate expires on {expires:%Y-%m-%d}", err=True)
     for mistake in admitted.left:
         say(f"still to be put right: {mistake}", err=True)
+
+
+def _check_place(config: Path) -> None:
+    """A line that is typed where it was printed has the name of the other host's file."""
+    with suppress(OSError, ValueError):  # what cannot be looked at is told of when it is read
+        if not present(config):
+            where = f"type it on the host of {config.stem}, in the directory of that file; or name this site's file"
+            raise OperatorError(f"{config} is not on this host; {where}")
 
 
 def invite(config: Path, reach: str | None) -> None:

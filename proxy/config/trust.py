@@ -21,7 +21,7 @@ CERTIFICATE: KeyPath = ("identity", "certificate")
 KEY: KeyPath = ("identity", "key")
 CA: KeyPath = ("identity", "ca")
 
-PAIRING = "write the path of a PEM file, or type the line that isthmus init or invite prints there: isthmus pair"
+PAIRING = "type here what `isthmus invite` prints on that peer's host (isthmus pair ...), or name another PEM file"
 
 _T = TypeVar("_T")
 

@@ -198,6 +198,15 @@ def test_what_does_not_fit_is_refused(
     assert content(tmp_path / "east") == before
 
 
+def test_a_line_that_is_typed_where_it_was_printed(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
+    """As it was printed: with the name of the other host's file, which is not here."""
+    before = content(tmp_path / "west")
+    shown = isthmus("pair", hosts["west"], tmp_path / "west" / "east.toml")
+    assert shown.exit_code == ExitCode.FAILED
+    assert "type it on the host of east" in shown.stderr
+    assert content(tmp_path / "west") == before
+
+
 def test_a_line_that_was_cut(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
     shown = isthmus("pair", hosts["west"][:-1], tmp_path / "east" / "east.toml")
     assert shown.exit_code == ExitCode.USAGE

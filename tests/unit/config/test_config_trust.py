@@ -86,7 +86,7 @@ ONE: list[tuple[str, Spoil, str, str, str]] = [
     ),
     ("no key", lambda d: (d / "east.key").unlink(), KEY, "does not exist ({}/east.key)", "path of a PEM file"),
     ("a circle of links", circle, KEY, "does not exist ({}/east.key)", "path of a PEM file"),
-    ("no peer", lambda d: (d / "west.crt").unlink(), PEER, "does not exist ({}/west.crt)", "path of a PEM file"),
+    ("no peer", lambda d: (d / "west.crt").unlink(), PEER, "does not exist ({}/west.crt)", "on that peer's host"),
     ("rubbish certificate", lambda d: (d / "east.crt").write_text("x"), CERTIFICATE, "not a certificate", "BEGIN CERT"),
     ("empty certificate", lambda d: (d / "east.crt").write_text(""), CERTIFICATE, "not a certificate", "BEGIN CERT"),
     ("rubbish key", lambda d: (d / "east.key").write_text("x"), KEY, "not a private key", "BEGIN PRIVATE KEY"),
