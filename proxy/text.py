@@ -10,6 +10,14 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
 
 
+def remaining(seconds: float) -> str:
+    """How long something still lasts, never rounded up: 29 days, 21 h, 40 min, 8 s."""
+    for span, unit in ((86400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * span:
+            return f"{seconds // span:.0f} {unit}"
+    return f"{seconds // 1:.0f} s"
+
+
 def typed(*words: object) -> str:
     """A command line as it can be typed, or copied, whatever is in a path: spaces most of all."""
     return shlex.join(map(str, words))

@@ -12,6 +12,7 @@ from proxy.config.units import show_size
 from proxy.doctor.trust import CA_RENEWAL, SOON
 from proxy.identity import Certificate
 from proxy.net.loops import refuse_loops
+from proxy.text import remaining
 
 
 def run(config: Path) -> None:
@@ -77,4 +78,4 @@ def _dates(path: Path, certificate: Certificate, now: datetime, anew: str) -> It
         ended = f"{certificate.expires:%Y-%m-%d %H:%M} UTC"
         yield f"{path} ({certificate.name}) has expired ({ended}), and who shows it is refused; {anew}"
     elif (left := certificate.expires - now) < SOON:
-        yield f"{path} expires in {left.days} days; {anew}"
+        yield f"{path} expires in {remaining(left.total_seconds())}; {anew}"

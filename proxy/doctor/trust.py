@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from proxy.doctor.facts import Clock
 from proxy.doctor.findings import Finding, attention, ok, problem
 from proxy.identity import Certificate, show_fingerprint
+from proxy.text import remaining
 
 CLOCK = "clock"
 SOON = timedelta(days=30)
@@ -31,7 +32,7 @@ def certificate(about: str, facts: Certificate, now: datetime, anew: str) -> Ite
     elif now >= facts.expires:
         yield problem(about, f"{shown}: it has expired, and who shows it is refused", anew)
     elif facts.expires - now < SOON:
-        yield attention(about, f"{shown}: that is in {(facts.expires - now).days} days", anew)
+        yield attention(about, f"{shown}: that is in {remaining((facts.expires - now).total_seconds())}", anew)
     else:
         yield ok(about, shown)
 

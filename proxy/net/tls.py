@@ -25,6 +25,7 @@ from proxy.config.model import Identity, SiteConfig
 from proxy.errors import OperatorError
 from proxy.net.handshake import JudgedConnection
 from proxy.observe.snapshot import CertificateStatus
+from proxy.text import remaining
 
 log = logging.getLogger(__name__)
 
@@ -147,7 +148,7 @@ class Certificates:
         alarms = [self.problem] if self.problem else []
         left = self._loaded.certificates[0].expires - time.time()
         if left < _EXPIRY_WARNING:
-            ends = f"ends in {left / 86400:.0f} days" if left > 0 else "has ended: no new lane comes up with it"
+            ends = f"ends in {remaining(left)}" if left > 0 else "has ended: no new lane comes up with it"
             alarms.append(
                 f"the site's certificate {ends}; make a new one with `isthmus keygen`, give it to the peers, and"
                 " `isthmus reload`"

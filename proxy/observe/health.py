@@ -14,6 +14,7 @@ from proxy.observe.refusals import UNREACHABLE
 from proxy.observe.snapshot import CertificateStatus, LaneStatus, PeerStatus, RefusalStatus, Snapshot
 from proxy.observe.trend import A_MINUTE, A_WHILE, Trend
 from proxy.observe.wording import number_of_streams, size
+from proxy.text import remaining
 
 OF_LATE = 10.0
 """Seconds that rates and loss are of."""
@@ -202,7 +203,7 @@ def certificate_finding(certificate: CertificateStatus, now: float) -> Finding |
     if left > ENDS_SOON:
         return None
     level = Level.DEGRADED if left <= ENDS_NOW else Level.ATTENTION
-    return Finding(codes.CERTIFICATE_ENDS, level, f"{whose} ends in {left / DAY:.0f} days", whose)
+    return Finding(codes.CERTIFICATE_ENDS, level, f"{whose} ends in {remaining(left)}", whose)
 
 
 def whose_certificate(certificate: CertificateStatus) -> str:
