@@ -61,7 +61,8 @@ def peers_are_known(draft: Draft) -> None:
         named |= {(*where, "peers", at): name for at, name in enumerate(peers if isinstance(peers, list) else [])}
     for where, name in named.items():
         if isinstance(name, str) and name not in known:
-            draft.wrong(where, "is not the name of a peer", f"{suggestion(name, known)} (or add a [[peer]])")
+            remedy = f"{suggestion(name, known)} (or add a [[peer]])" if known else "add a [[peer]] of that name"
+            draft.wrong(where, "is not the name of a peer", remedy)
 
 
 def peers_can_be_recognised(draft: Draft) -> None:

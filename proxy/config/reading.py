@@ -102,12 +102,12 @@ def read_draft(tree: Table, source: Path) -> Draft:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """What the operator may have meant, as a remedy."""
+    """What the operator may have meant, as a remedy. Something is `known`."""
     known = list(known)
     close = difflib.get_close_matches(word, known, n=1)
     if close:
         return f'did you mean "{close[0]}"?'
-    return f"known here: {', '.join(known)}" if known else "there is none yet"
+    return f"known here: {', '.join(known)}"
 
 
 def _read_table(model: type[BaseModel], table: Table, where: KeyPath, draft: Draft) -> None:

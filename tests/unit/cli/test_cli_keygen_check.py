@@ -108,6 +108,13 @@ def test_check_lists_all_mistakes(isthmus: Isthmus, pair: Path) -> None:
     assert '  forward[0].peer = "wst"\n    is not the name of a peer; did you mean "west"?' in shown.stderr
 
 
+def test_check_of_a_peer_whose_name_is_missing(isthmus: Isthmus, pair: Path) -> None:
+    """No name can have been meant: it said "there is none yet (or add a [[peer]])"."""
+    (pair / "east.toml").write_text(EAST.replace('name = "west"', 'nam = "west"'))
+    shown = isthmus("check", pair / "east.toml").stderr
+    assert '  forward[0].peer = "west"\n    is not the name of a peer; add a [[peer]] of that name\n' in shown
+
+
 def test_check_of_a_file_that_is_missing(isthmus: Isthmus, tmp_path: Path) -> None:
     shown = isthmus("check", tmp_path / "none.toml")
     assert shown.exit_code == ExitCode.CONFIGURATION
