@@ -65,7 +65,7 @@ class Bundle:
             self.contents.append(f"{name}: missing: {printable(_reason(error))}")
             return
         if content is None:
-            self.contents.append(f"{name}: missing: there is none")
+            self.contents.append(f"{name}: there is none")
             return
         clean = self.secrets.removed(content)
         cut = len(clean) > LARGEST_PART
@@ -174,6 +174,8 @@ def _find_logs(bundle: Bundle, config: Path, site: SiteConfig | None) -> None:
     found = logs.of_process(config, site.identity.key if site else None)
     bundle.add("log.txt", lambda: found[1] if found else None)
     bundle.add("journal.txt", lambda: logs.of_journal(config.stem))
+    if bundle.parts.keys().isdisjoint({"log.txt", "journal.txt"}):
+        bundle.contents.append("the log: missing: no file and no journal has it; send it, too (docker compose logs)")
 
 
 def _versions() -> bytes:

@@ -107,6 +107,18 @@ def test_of_a_site_that_is_down(isthmus: Isthmus, pair: Path, bundle: Path) -> N
     assert f"events.json: missing: {pair / 'east-history.db'}: No such file or directory" in shown.stdout
 
 
+def test_where_the_log_may_be_is_said_if_it_is_not_found(
+    isthmus: Isthmus, pair: Path, east: StatusSite, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container; that a sound file has no mistakes was said to be missing as well."""
+    monkeypatch.setenv("PATH", "")
+    east.answers(STATUS)
+    shown = isthmus("support-bundle", pair / "east.toml", "-o", bundle)
+    missing = [line.strip() for line in shown.stdout.splitlines() if ": missing: " in line]
+    assert missing == ["the log: missing: no file and no journal has it; send it, too (docker compose logs)"]
+    assert b"mistakes.txt: there is none\n" in parts(bundle)["contents.txt"]
+
+
 def test_of_a_site_whose_listener_cannot_be_known(isthmus: Isthmus, pair: Path, bundle: Path) -> None:
     """Its certificate is missing: that is what the bundle is to tell, and costs nothing but the site's answers."""
     file = pair / "east.toml"
@@ -193,6 +205,7 @@ def test_the_log_of_a_process_is_found(isthmus: Isthmus, pair: Path, bundle: Pat
         until(lambda: (pair / "some.log").stat().st_size > 0)
         isthmus("support-bundle", pair / "east.toml", "-o", bundle)
         assert parts(bundle)["log.txt"] == b"the log\n"
+        assert b"the log: missing" not in parts(bundle)["contents.txt"]
     finally:
         process.kill()
         process.wait()
