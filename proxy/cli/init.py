@@ -173,7 +173,7 @@ def _say(wishes: Wishes, config: Path, made: identity.Identity, reach: Address |
     say(f"1. Type this one line on {wishes.peer}'s host, in the directory of its file:\n")
     say(f"isthmus pair {line} {wishes.peer}.toml\n")
     say(f"2. `isthmus init` prints such a line on {wishes.peer}'s host, too: type it here, beside this file.")
-    say(f"3. {typed('isthmus', 'serve', config)}")
+    say(f"3. {typed('isthmus', 'serve', config)} (in a container: docker compose up -d)")
 
 
 def _owner(directory: Path, site: str) -> str:
@@ -185,5 +185,5 @@ def _owner(directory: Path, site: str) -> str:
         return ""
     user = container.user()
     if set(os.listdir(directory)) - {*_names(site), container.STATE}:
-        return f", as {user}: that takes a directory of its own (--out), which {user} owns with all in it"
-    return f", as {user}: {typed('chown', '-R', user, directory)} first"
+        return f", whose user is {user}: that takes a directory of its own (--out), which {user} owns with all in it"
+    return f", whose user is {user}: first {typed('chown', '-R', user, directory)}"

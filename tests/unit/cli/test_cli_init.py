@@ -217,7 +217,7 @@ def test_the_compose_file_is_the_one_of_deploy(
     values = dict(line.split("=", 1) for line in (tmp_path / ".env").read_text().splitlines() if "=" in line)
     assert values["ISTHMUS_SITE"] == "east"
     assert values["ISTHMUS_USER"] == user
-    assert (f"chown -R 10001:10001 {tmp_path} first" in shown.stdout) == (uid == 0)
+    assert (f"first chown -R 10001:10001 {tmp_path}\n" in shown.stdout) == (uid == 0)
     text = (tmp_path / "compose.yaml").read_text()
     assert all(f"${{{name}" in text for name in values)
 
@@ -230,7 +230,8 @@ def test_root_is_not_told_to_give_others_files_away(
     (tmp_path / ".ssh").mkdir()
     shown = isthmus("init", *EAST, "--out", tmp_path).stdout
     assert "chown" not in shown
-    assert "as 10001:10001: that takes a directory of its own (--out), which 10001:10001 owns with all in it" in shown
+    owned = "that takes a directory of its own (--out), which 10001:10001 owns with all in it"
+    assert f"whose user is 10001:10001: {owned}" in shown
 
 
 def test_the_images_user_is_known() -> None:
@@ -243,8 +244,8 @@ def test_a_directory_whose_name_has_a_space(isthmus: Isthmus, tmp_path: Path, mo
     monkeypatch.setattr("os.getuid", lambda: 0)
     place = tmp_path / "my sites"
     shown = isthmus("init", "--site", "east", "--peer", "west=198.18.0.2:4500", "--out", place).stdout
-    assert f"chown -R 10001:10001 '{place}' first\n" in shown
-    assert shown.endswith(f"3. isthmus serve '{place}/east.toml'\n")
+    assert f"first chown -R 10001:10001 '{place}'\n" in shown
+    assert shown.endswith(f"3. isthmus serve '{place}/east.toml' (in a container: docker compose up -d)\n")
     isthmus("init", "--site", "west", "--peer", "east", "--listen", "198.18.0.2:4500", "--out", tmp_path / "west")
     line = isthmus("invite", tmp_path / "west" / "west.toml").stdout.split()[2]
     told = isthmus("pair", line, place / "east.toml").stdout
