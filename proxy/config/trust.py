@@ -112,6 +112,14 @@ def read_file(draft: Draft, where: KeyPath, read: Callable[[Path], _T], more: st
     try:
         return read(path)
     except IdentityFault as fault:
-        missing = where[0] == "peer" and fault.wrong == "does not exist"
-        draft.wrong(where, f"{fault.wrong} ({path})", PAIRING if missing else f"{fault.remedy}{more}")
+        made = _made(draft, where) if fault.wrong == "does not exist" else ""
+        draft.wrong(where, f"{fault.wrong} ({path})", made or f"{fault.remedy}{more}")
         return None
+
+
+def _made(draft: Draft, where: KeyPath) -> str:
+    """How a file that is missing is made; empty if that is nothing that Isthmus does."""
+    if where in (CERTIFICATE, KEY):
+        site = draft.get("site", "name") or "NAME"
+        return f"make certificate and key: isthmus keygen --site {site}, or name other PEM files"
+    return PAIRING if where[0] == "peer" else ""

@@ -77,15 +77,9 @@ CERTIFICATE, KEY, PEER = "identity.certificate", "identity.key", "peer[0].certif
 
 ONE: list[tuple[str, Spoil, str, str, str]] = [
     # id, what happens to the files, key, what is wrong, remedy
-    (
-        "no certificate",
-        lambda d: (d / "east.crt").unlink(),
-        CERTIFICATE,
-        "does not exist ({}/east.crt)",
-        "path of a PEM",
-    ),
-    ("no key", lambda d: (d / "east.key").unlink(), KEY, "does not exist ({}/east.key)", "path of a PEM file"),
-    ("a circle of links", circle, KEY, "does not exist ({}/east.key)", "path of a PEM file"),
+    ("no certificate", lambda d: (d / "east.crt").unlink(), CERTIFICATE, "does not exist ({}/east.crt)", "keygen"),
+    ("no key", lambda d: (d / "east.key").unlink(), KEY, "does not exist ({}/east.key)", "keygen --site east"),
+    ("a circle of links", circle, KEY, "does not exist ({}/east.key)", "keygen --site east"),
     ("no peer", lambda d: (d / "west.crt").unlink(), PEER, "does not exist ({}/west.crt)", "on that peer's host"),
     ("rubbish certificate", lambda d: (d / "east.crt").write_text("x"), CERTIFICATE, "not a certificate", "BEGIN CERT"),
     ("empty certificate", lambda d: (d / "east.crt").write_text(""), CERTIFICATE, "not a certificate", "BEGIN CERT"),
