@@ -33,7 +33,7 @@ class Notices:
         self._foretold = False  # there is something new to foretell
         self._arrived: set[int] = set()  # to be acknowledged
         self._over: set[int] = set()  # to be told that they are over
-        self._consumed: set[int] = set()  # to be given credit
+        self._credited: set[int] = set()  # to be told their credit
         self._recalled: set[int] = set()  # to be asked for credit
         self._frames = 0  # that have arrived since the last ACK
         self._bytes = 0  # of their payload
@@ -81,9 +81,9 @@ class Notices:
         self._over.add(stream)
         self._ack_now = True
 
-    def consumed(self, stream: int, due: bool, now: float) -> None:
-        """The array has taken data of the stream; `due`: the peer has to know now."""
-        self._consumed.add(stream)
+    def credit(self, stream: int, now: float, *, due: bool = True) -> None:
+        """A CREDIT is to say what the array has taken of the stream and how far the peer may send; if `due`, now."""
+        self._credited.add(stream)
         if due:
             self._credit_now = True
         elif self._credit_at == NEVER:
@@ -107,7 +107,7 @@ class Notices:
     def repeat_all(self, streams: Mapping[int, Stream]) -> None:
         """Notices may be lost: repeat those of all streams."""
         self._arrived.update(streams)
-        self._consumed.update(number for number, stream in streams.items() if stream.state is not STREAM_OVER)
+        self._credited.update(number for number, stream in streams.items() if stream.state is not STREAM_OVER)
         self._foretold = bool(self._foretelling.entries)  # goes along, but is not worth a frame of its own
         if streams:
             self._ack_now = self._credit_now = True
@@ -136,17 +136,17 @@ class Notices:
         return entries
 
     def _take_credits(self, streams: Mapping[int, Stream]) -> list[tuple[int, int, int]]:
-        entries = _credits(streams[number] for number in self._consumed if number in streams)
-        entries += _recalls(streams[number] for number in self._recalled - self._consumed if number in streams)
+        entries = _credits(streams[number] for number in self._credited if number in streams)
+        entries += _recalls(streams[number] for number in self._recalled - self._credited if number in streams)
         if self._foretold:
             entries += self._foretelling.entries
         self._foretold = False
-        self._consumed.clear()
+        self._credited.clear()
         self._recalled.clear()
         self._credit_at, self._credit_now = NEVER, False
         return entries
 
-    def state(self, streams: Mapping[int, Stream]) -> Iterator[bytes]:
+    def greeting(self, streams: Mapping[int, Stream]) -> Iterator[bytes]:
         """What a lane begins with: ACK of all streams, even if there are none; CREDIT of those that live or come."""
         acks = [(number, stream.incoming.expected) for number, stream in streams.items()]
         yield from _ack_frames(acks)

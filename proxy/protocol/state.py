@@ -102,7 +102,7 @@ class TunnelState:
     def widen(self, stream: Stream, now: float) -> None:
         """The stream is open: grant it more than it began with, if there is memory for that."""
         if stream.incoming.window.widen(self._settings.opening_window):
-            self.notices.consumed(stream.number, True, now)
+            self.notices.credit(stream.number, now)
 
     def push(self, stream: Stream, kind: FrameType, payload: bytes, now: float) -> None:
         """Queue a frame that costs no credit."""
@@ -218,7 +218,7 @@ class TunnelState:
     def greeting(self) -> Iterator[bytes]:
         """What a new lane begins with."""
         self._foretell()
-        return self.notices.state(self.live)
+        return self.notices.greeting(self.live)
 
     def lane_lost(self, lane: int, now: float) -> None:
         """What went by that lane, either way, may not have arrived."""
@@ -274,7 +274,7 @@ class TunnelState:
         refusal = self.admission.admit_theirs()
         stream = self.begin(number, own=False, refused=refusal is not None)
         if stream.incoming.window.limit > self._initial:
-            self.notices.consumed(number, True, now)  # it was foretold more, and may not have heard
+            self.notices.credit(number, now)  # it was foretold more, and may not have heard
         if refusal:
             self.reset(stream, *refusal, now)
         return stream
@@ -285,7 +285,7 @@ class TunnelState:
         if frame.number != incoming.expected:
             incoming.keep(frame, plain)
             if incoming.press():
-                self.notices.consumed(stream.number, True, now)
+                self.notices.credit(stream.number, now)
             return
         self._deliver(stream, frame, plain, now)
         while (kept := incoming.next_kept()) is not None:
@@ -303,10 +303,10 @@ class TunnelState:
         if frame.type == FrameType.END:
             window.end()
             if window.idle:
-                self.notices.consumed(stream.number, window.untold, now)
+                self.notices.credit(stream.number, now, due=window.untold)
         elif frame.type == WAIVE:
             if window.bare:
-                self.notices.consumed(stream.number, True, now)
+                self.notices.credit(stream.number, now)
         elif frame.type == FrameType.ACCEPT:
             self.widen(stream, now)
             self.awaiting.look(stream)

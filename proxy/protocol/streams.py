@@ -162,7 +162,8 @@ class Streams:
         if stream is not None:
             incoming = stream.incoming
             incoming.consume(now, state.round_trip)
-            state.notices.consumed(number, incoming.press() or incoming.window.due or stream.received_all, now)
+            due = incoming.press() or incoming.window.due or stream.received_all
+            state.notices.credit(number, now, due=due)
             state.settle(stream)
 
     def send_miss(self, number: int, names: Sequence[bytes]) -> None:
