@@ -204,7 +204,7 @@ class Delivery:
         total, tokens = self._end
         if total != self._decoder.total:
             raise BatchError(f"END after {total} bytes, but {self._decoder.total} were sent")
-        self._decoder.learn_last(memoryview(tokens))
+        self._decoder.finish(memoryview(tokens))
         self.over = True
         self._let_go()
         self._transport.write_eof()

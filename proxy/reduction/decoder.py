@@ -206,8 +206,8 @@ class Decoder:
         """Likewise."""
         return []
 
-    def learn_last(self, tokens: memoryview) -> None:
-        """END's tokens: at most one LEARN of the tail."""
+    def finish(self, tokens: memoryview) -> None:
+        """The far array has ended, and END had these tokens: learn the last chunk, and hold nothing any more."""
         parsed = parse(tokens)
         if len(parsed) > 1 or any(token[0] != LEARN for token in parsed):
             raise BatchError("END carries something else than one LEARN")
@@ -216,10 +216,10 @@ class Decoder:
         self.close()
 
     def close(self) -> None:
-        """Nothing more will be fed: give back what is shared with other streams, and what nobody took.
+        """Nothing more will be fed: give back what is shared with other streams, and drop what nobody took.
 
-        That may be as much as a window; others may have as much again at once, and the stream's parts, which know each
-        other, may stay for long.
+        The stream's parts refer to each other, so the garbage collector may come to them late, and what waits here may
+        be a whole window.
         """
         self.obtaining.close()
         self._waiting.clear()

@@ -65,9 +65,9 @@ class SpanDecoder:
         """As of `Decoder`."""
         return self._decoder.decoded(codec, data, length)
 
-    def learn_last(self, tokens: memoryview) -> None:
-        """END's tokens: at most one LEARN of the tail."""
-        self._decoder.learn_last(tokens)
+    def finish(self, tokens: memoryview) -> None:
+        """As of `Decoder`; what `let_go` gives can still be had."""
+        self._decoder.finish(tokens)
 
     @property
     def gathered(self) -> int:

@@ -113,7 +113,7 @@ def fills_come(decoder: Decoder, payload: bytes) -> Iterator[DecodedBatch]:
 
 
 def end_comes(decoder: Decoder, payload: bytes) -> Iterator[DecodedBatch]:
-    decoder.learn_last(memoryview(payload))
+    decoder.finish(memoryview(payload))
     yield from ()
 
 

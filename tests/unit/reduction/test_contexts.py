@@ -210,7 +210,7 @@ def test_windows_of_all_streams_are_bounded() -> None:
 
 
 @pytest.mark.parametrize(
-    "end", [lambda far: far.close(), lambda far: far.learn_last(memoryview(b""))], ids=["reset", "END"]
+    "end", [lambda far: far.close(), lambda far: far.finish(memoryview(b""))], ids=["reset", "END"]
 )
 def test_a_stream_that_ends_gives_its_window_back(end: Callable[[Decoder], None]) -> None:
     memory, here = ContextMemory(), site(ShelfStore())
