@@ -29,23 +29,23 @@ _SURE_STALL = 1.0
 """The same after a login that was understood: it is more likely then that a segment was lost, and is sent again."""
 
 
-class Flush(Protocol):
+class SendRest(Protocol):
     """Sends what is left; with `patient` all but what need not be sent once the store's disk has been read."""
 
     def __call__(self, *, patient: bool = False) -> None: ...
 
 
 class Pauses:
-    """Told by a relay what its source does, it calls `flush`. One a relay. Loop thread."""
+    """Told by a relay what its source does, it flushes: calls `send_rest`. One a relay. Loop thread."""
 
     def __init__(
-        self, coders: Coders, waits: Waits, worker: StoreWorker, flush: Flush, ship: Callable[[], None]
+        self, coders: Coders, waits: Waits, worker: StoreWorker, send_rest: SendRest, ship: Callable[[], None]
     ) -> None:
         """`ship` sends the batches that can be made of whole chunks."""
         self._coders = coders
         self._waits = waits
         self._worker = worker
-        self._flush = flush
+        self._send_rest = send_rest
         self._ship = ship
         self._loop = asyncio.get_running_loop()
         self._pace = Pace()
@@ -84,7 +84,7 @@ class Pauses:
     def consider(self) -> None:
         """The encoder has seen them, and full batches have gone: has the source paused?"""
         if self._holding and not self._pace.holds:
-            self.stop_waiting()
+            self._stop_waiting()
         if self._patience is not None:
             self._waits.outward(Waiting.SOURCE)
         elif self._full_read and self._soon is None:
@@ -96,12 +96,6 @@ class Pauses:
         """Full batches have gone: what is left has just come."""
         self._newer_than = self._loop.time()
 
-    def flushed(self) -> None:
-        """Everything that may go has gone."""
-        self._pace.flushed(self._loop.time())
-        self._await_round()
-        self._watch()
-
     def _await_round(self) -> None:
         if self._round is None:
             self._round = self._loop.call_soon(self._come_round)
@@ -111,7 +105,18 @@ class Pauses:
         self._round = None
         self._pace.waits(self._loop.time())
 
-    def stop_waiting(self) -> None:
+    def _flush(self, *, patient: bool = False) -> None:
+        """Everything that may go goes. `patient`: as of `SendRest`."""
+        if self._closed:
+            return
+        self._stop_waiting()
+        self._send_rest(patient=patient)
+        if not self._closed:
+            self._pace.flushed(self._loop.time())
+            self._await_round()
+            self._watch()
+
+    def _stop_waiting(self) -> None:
         """A flush that waits does so no longer: one begins, or is to be considered anew."""
         self._holding = False
         if self._patience is not None:
@@ -122,7 +127,7 @@ class Pauses:
         """The far array has sent something: what is held goes at once."""
         self._pace.answered()
         if self._holding:
-            self.stop_waiting()
+            self._stop_waiting()
             self._soon = self._soon or self._loop.call_soon(self._pause)
 
     def rest(self) -> None:

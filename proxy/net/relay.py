@@ -73,7 +73,7 @@ class Relay(asyncio.BufferedProtocol):
         self.compression = self._encoder.compression
         self._transport: asyncio.Transport | None = None
         self._outstanding: deque[tuple[int, OutgoingBatch]] = deque()  # not consumed: sum of costs with it, batch
-        self._pauses = Pauses(coders, self.waits, owner.worker, self._flush, self._ship_whole)
+        self._pauses = Pauses(coders, self.waits, owner.worker, self._send_rest, self._ship_whole)
         self._packing = Packing(owner.pump)
         self.delivery = Delivery(
             owner,
@@ -296,15 +296,11 @@ class Relay(asyncio.BufferedProtocol):
         encoder.grain, allowance = grain_and_allowance(streams.sendable(self.stream, known), pending - known, grain)
         self._allowance = encoder.affordable(allowance)
 
-    def _flush(self, *, patient: bool = False) -> None:
-        """Send what is left; with `patient` all but what need not be sent once the store's disk has been read."""
-        if self.closed:
-            return
-        self._pauses.stop_waiting()
+    def _send_rest(self, *, patient: bool = False) -> None:
+        """As of `SendRest`."""
         with self._blaming:
             self._encoder.flush(patient=patient)
             self._ship()
-            self._pauses.flushed()
             self.waits.outward(_SOURCE)
             if self._pauses.resting and self._owner.worker.congested:
                 self._owner.worker.when_relieved(self._resume_if_possible)

@@ -36,7 +36,7 @@ class Source:
 
     def __post_init__(self) -> None:
         self.encoder = self.course = self
-        self.pauses = Pauses(cast(Coders, self), cast(Waits, self), cast(StoreWorker, self), self.flush, self.ship)
+        self.pauses = Pauses(cast(Coders, self), cast(Waits, self), cast(StoreWorker, self), self.send_rest, self.ship)
 
     def held_now(self) -> bool:
         """What has come last waits."""
@@ -52,11 +52,9 @@ class Source:
         self.held = 0
         self.given_up.append(self.loop.now)
 
-    def flush(self, *, patient: bool = False) -> None:
-        self.pauses.stop_waiting()
+    def send_rest(self, *, patient: bool = False) -> None:
         self.unsent = 0
         self.flushes.append(self.loop.now)
-        self.pauses.flushed()
 
     def ship(self) -> None:
         self.unsent = CHUNK
@@ -213,7 +211,8 @@ def in_one_way_bulk(source: Source) -> None:
         if source.held_now():
             break
         source.loop.run(HOLD / 4)
-    source.flush()
+    source.pauses.rest()  # which flushes
+    source.pauses.resume()
     source.flushes.clear()
     source.began = source.loop.now
 
