@@ -236,7 +236,7 @@ class Scheduler:
 
     # -- choosing ------------------------------------------------------------------------------------------------
 
-    def _late(self, now: float) -> list[Account]:
+    def _all_overdue(self, now: float) -> list[Account]:
         """Those whose bulk is overdue, if what is urgent has paid for the last overdue frame."""
         return [
             each
@@ -266,30 +266,32 @@ class Scheduler:
         waiting = self._waiting
         if not waiting:
             return None
-        late = bulk and self._late(now)
+        overdue = bulk and self._all_overdue(now)
         if len(waiting) == 1:  # the usual case is spared making lists
-            self._urgent = bool(waiting[0].urgent) and not late
+            self._urgent = bool(waiting[0].urgent) and not overdue
             return waiting[0] if self._urgent or bulk else None
         urgent = [account for account in waiting if account.urgent]
-        self._urgent = bool(urgent) and not late
+        self._urgent = bool(urgent) and not overdue
         if self._urgent:
             return min(urgent, key=_first)
-        return _least(late or waiting) if bulk else None
+        return _least(overdue or waiting) if bulk else None
 
     def _choose(self, now: float, urgent: Marks | None, bulk: Marks | None) -> Account | None:
         """The account whose turn it is; why is in `_urgent`, `_overdue` and `_owed`. Arguments as of `next`."""
         self._urgent, self._owed, self._overdue = True, False, False
-        asking = self._free([account for account in self._waiting if account.urgent], now)
+        asking = self._free([account for account in self._waiting if account.urgent], now, urgent=True)
         room = bulk is None or bool(bulk)
-        if asking and room and (late := self._choose_bulk(self._free(self._late(now), now), now, bulk)) is not None:
-            self._urgent, self._overdue = False, True
-            return late
+        if asking and room:
+            overdue = self._free(self._all_overdue(now), now, urgent=True)  # it goes in the place of what is urgent
+            if (chosen := self._choose_bulk(overdue, now, bulk)) is not None:
+                self._urgent, self._overdue = False, True
+                return chosen
         if suited := _marked(asking, urgent):
             return min(suited, key=_first)
         if not room:
             return None
         self._urgent = False
-        free = self._free([account for account in self._waiting if account.bulk], now)
+        free = self._free([account for account in self._waiting if account.bulk], now, urgent=False)
         self._held_all = not (asking or free)
         return self._choose_bulk(free, now, bulk)
 
@@ -301,16 +303,19 @@ class Scheduler:
         self._owed = owed is not None
         return _least(_first_rank(suited)) if owed is None else owed
 
-    def _free(self, accounts: list[Account], now: float) -> list[Account]:
-        """Those that no cap makes wait; `again_at` is brought forward to when the next of the others will be free."""
+    def _free(self, accounts: list[Account], now: float, *, urgent: bool) -> list[Account]:
+        """Those that no cap makes wait, with an urgent frame or with bulk.
+
+        `again_at` is brought forward to when the next of the others will be free.
+        """
         if not accounts:
             return accounts
-        at = float("-inf") if self.cap is None else self.cap.free_at(self._urgent)
+        at = float("-inf") if self.cap is None else self.cap.free_at(urgent)
         if at > now:
             self.held.start(now, at)
         free = []
         for account in accounts:
-            own = at if account.cap is None else max(at, account.cap.free_at(self._urgent))
+            own = at if account.cap is None else max(at, account.cap.free_at(urgent))
             if own <= now:
                 free.append(account)
             else:
