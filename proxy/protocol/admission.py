@@ -1,9 +1,8 @@
 """Whether one more stream may begin, ours or the peer's."""
 
-from proxy.protocol.codes import Capability, ResetCode
+from proxy.protocol.codes import ResetCode
 from proxy.protocol.credit import WindowBudget
 from proxy.protocol.errors import OpenRefused, PeerError
-from proxy.protocol.hello import Agreement
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.table import StreamTable
 
@@ -15,7 +14,6 @@ class Admission:
     """The limits that new streams have to keep to. Where a stream is admitted its initial credit has been reserved."""
 
     def __init__(self, settings: TunnelSettings, table: StreamTable, budget: WindowBudget) -> None:
-        self.agreement: Agreement | None = None
         self.refusing = ""
         """Why no stream may begin: this side drains. Empty if it does not."""
         self.peer_refusing = ""
@@ -25,19 +23,12 @@ class Admission:
         self._table = table
         self._budget = budget
 
-    def agreed(self, capability: Capability) -> bool:
-        """True if both sites have that capability; False while that is not known."""
-        return self.agreement is not None and capability in self.agreement.capabilities
-
-    def admit_own(self) -> int:
-        """Admit a stream that we open: its number. Raises OpenRefused."""
-        agreement = self.agreement
-        if agreement is None:
-            raise OpenRefused(ResetCode.UNREACHABLE, "there is no tunnel yet")
+    def admit_own(self, allowed: int) -> int:
+        """Admit a stream that we open: its number. Raises OpenRefused. `allowed`: how many the peer lets us have."""
         if reason := self.refusing or self.peer_refusing:
             raise OpenRefused(ResetCode.SHUTDOWN, reason)
-        if self._table.own >= agreement.streams:
-            raise OpenRefused(ResetCode.TOO_MANY_STREAMS, f"the peer allows no more than {agreement.streams} streams")
+        if self._table.own >= allowed:
+            raise OpenRefused(ResetCode.TOO_MANY_STREAMS, f"the peer allows no more than {allowed} streams")
         number = self._table.next_number
         if number is None:
             raise OpenRefused(ResetCode.TOO_MANY_STREAMS, "all stream numbers have been used; restart a site")

@@ -6,8 +6,6 @@ it is busy now.
 
 from collections.abc import Iterator, Mapping
 
-from proxy.protocol.admission import Admission
-from proxy.protocol.codes import Capability
 from proxy.protocol.credit import WindowBudget
 from proxy.protocol.events import Recalled
 from proxy.protocol.notices import Notices
@@ -15,28 +13,23 @@ from proxy.protocol.stream import State, Stream
 
 
 class Recall:
-    """Both directions of one tunnel: asks for the peer's unused credit (`tick`), and hears when it asks for ours."""
+    """Both directions of one tunnel: asks for the peer's unused credit (`tick`), and hears when it asks for ours.
 
-    def __init__(
-        self, every: float, budget: WindowBudget, admission: Admission, live: Mapping[int, Stream], notices: Notices
-    ) -> None:
+    To be told of nothing where waivers were not agreed on.
+    """
+
+    def __init__(self, every: float, budget: WindowBudget, live: Mapping[int, Stream], notices: Notices) -> None:
         """`every`: seconds between two looks; a stream that uses next to nothing from one to the next is at rest."""
         self._every = every
         self._budget = budget
-        self._admission = admission
         self._live = live
         self._notices = notices
         self._again_at = 0.0
         self._heard: dict[int, tuple[int, int]] = {}
 
-    @property
-    def agreed(self) -> bool:
-        """True if both sides know waivers."""
-        return self._admission.agreed(Capability.WAIVERS)
-
     def tick(self, now: float) -> None:
         """Time has passed: ask back what the peer does not use, if a stream was denied growth since the last look."""
-        if now < self._again_at or not (self._budget.denied and self.agreed):
+        if now < self._again_at or not self._budget.denied:
             return
         self._again_at = now + self._every
         self._budget.denied = False
@@ -47,7 +40,7 @@ class Recall:
 
     def heard(self, stream: Stream, consumed: int, limit: int) -> None:
         """An entry of CREDIT, which may ask for our credit. Of several about one stream in a frame the last counts."""
-        if stream.may_send and self.agreed and stream.outgoing.recalled(consumed, limit):
+        if stream.may_send and stream.outgoing.recalled(consumed, limit):
             self._heard[stream.number] = consumed, limit
 
     def told(self) -> Iterator[Recalled]:

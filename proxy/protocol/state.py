@@ -13,6 +13,7 @@ from proxy.protocol.events import Arrived, Consumed, Event, StreamReset
 from proxy.protocol.figures import TunnelFigures
 from proxy.protocol.foretold import Foretelling, Foretold
 from proxy.protocol.frames import OVER, decode_reset, encode_reset
+from proxy.protocol.hello import Agreement
 from proxy.protocol.incoming import Incoming, KeptLedger
 from proxy.protocol.notices import Notices
 from proxy.protocol.outgoing import Outgoing, SendLedger, Sent
@@ -41,6 +42,8 @@ class TunnelState:
         scheduler: Scheduler,
     ) -> None:
         """`odd`: our streams have odd numbers. Events are appended to `events`; `scheduler` has no streams yet."""
+        self.agreement: Agreement | None = None
+        """What the HELLOs came to; None before the first lane."""
         self.lanes_seen = 0
         """How many lanes there have been: with the second one frames may come twice."""
         self.scheduler = scheduler
@@ -57,7 +60,7 @@ class TunnelState:
         self._foretelling = Foretelling(self._budget, self._initial, min(settings.opening_window, settings.window_max))
         self.notices = Notices(self._foretelling)
         self._foretold = Foretold()
-        self._recall = Recall(settings.rest, self._budget, self.admission, self.live, self.notices)
+        self._recall = Recall(settings.rest, self._budget, self.live, self.notices)
         self.copies = Copies(scheduler, figures)
         self.trust = Trust(WIDE * settings.memory)
         self.awaiting = Awaiting(self.ledger, self.live, events)
@@ -68,6 +71,10 @@ class TunnelState:
     def round_trip(self) -> float:
         """Seconds, as far as it is known: 0 before."""
         return self._figures.round_trip or 0.0
+
+    def agreed(self, capability: Capability) -> bool:
+        """True if both sites have that capability; False while that is not known."""
+        return self.agreement is not None and capability in self.agreement.capabilities
 
     # -- one stream ----------------------------------------------------------------------------------------------
 
@@ -87,9 +94,9 @@ class TunnelState:
 
     def begin(self, number: int, *, own: bool, share: Share = PLAIN, refused: bool = False) -> Stream:
         """Make the stream. `refused`: it gets no credit, since none was reserved, and the caller resets it at once."""
-        agreement, most = self.admission.agreement, self._settings.window_max
-        lean = self.admission.agreed(Capability.LEAN)
-        credit = max(agreement.initial_credit if agreement else 0, min(most, self._foretold.opened(number)))
+        assert self.agreement is not None
+        lean, most = self.agreed(Capability.LEAN), self._settings.window_max
+        credit = max(self.agreement.initial_credit, min(most, self._foretold.opened(number)))
         outgoing = Outgoing(self.ledger, SendCredit(credit, most, self.trust), lean=lean)
         if refused:
             self._budget.reserve(0)  # as `ReceiveWindow.close` will release it
@@ -173,7 +180,8 @@ class TunnelState:
             return
         if stream.outgoing.credit.update(consumed, limit):
             self._events.append(Consumed(number, consumed))
-        self._recall.heard(stream, consumed, limit)
+        if self.agreed(Capability.WAIVERS):
+            self._recall.heard(stream, consumed, limit)
         self.awaiting.look(stream)
         self.settle(stream)
 
@@ -235,7 +243,8 @@ class TunnelState:
         if now >= self._ask_at:
             self._ask_at = now + self._settings.keepalive
             self.notices.ask(number for number, stream in self.live.items() if stream.waits_for_end)
-        self._recall.tick(now)
+        if self.agreed(Capability.WAIVERS):
+            self._recall.tick(now)
         self.notices.tick(now)
 
     def lose(self, code: ResetCode, reason: str) -> None:
@@ -292,7 +301,7 @@ class TunnelState:
             self._deliver(stream, *kept, now)
 
     def _deliver(self, stream: Stream, frame: Frame, plain: int, now: float) -> None:
-        if frame.type == WAIVE and not self._recall.agreed:
+        if frame.type == WAIVE and not self.agreed(Capability.WAIVERS):
             raise PeerError.of(frame, "it was not agreed on")
         event = stream.deliver(frame, plain)
         if event is not None:

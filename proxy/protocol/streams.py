@@ -35,10 +35,10 @@ class Streams:
     def open(self, export: str, origin: str, share: Share = PLAIN) -> int:
         """Ask for a stream that sends in `share`: its number. `origin`: for logs. Raises OpenRefused, Misuse."""
         state = self._state
-        if not state.lanes_seen:
+        if state.agreement is None:
             raise OpenRefused(ResetCode.UNREACHABLE, f"there is no tunnel to {self._peer}")
         payload = encode_open(export, origin)
-        number = state.admission.admit_own()
+        number = state.admission.admit_own(state.agreement.streams)
         state.push(state.begin(number, own=True, share=share), FrameType.OPEN, payload, self._clock.now)
         return number
 

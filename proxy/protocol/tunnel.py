@@ -101,11 +101,11 @@ class Tunnel:
     @property
     def agreement(self) -> Agreement | None:
         """What the HELLOs came to; None while no pair of halves is known."""
-        return self._state.admission.agreement
+        return self._state.agreement
 
     def agreed(self, capability: Capability) -> bool:
         """True if both sites have that capability; False while that is not known."""
-        return self._state.admission.agreed(capability)
+        return self._state.agreed(capability)
 
     # -- lanes ---------------------------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class Tunnel:
         if self.agreement is not None and agreement != self.agreement:
             reason = f"{self._peer} has changed its settings while streams live: {self.agreement} became {agreement}"
             raise HelloRefused(CloseCode.SETTINGS, reason)
-        self._state.admission.agreement = agreement
+        self._state.agreement = agreement
         if not self._lanes and self._alone_since is None:
             self._alone_since = now
         return agreement
