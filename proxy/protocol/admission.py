@@ -1,5 +1,6 @@
 """Whether one more stream may begin, ours or the peer's."""
 
+from proxy.protocol.announcements import Announcements
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.credit import WindowBudget
 from proxy.protocol.errors import OpenRefused, PeerError
@@ -13,19 +14,21 @@ REFUSED_FACTOR = 4
 class Admission:
     """The limits that new streams have to keep to. Where a stream is admitted its initial credit has been reserved."""
 
-    def __init__(self, settings: TunnelSettings, table: StreamTable, budget: WindowBudget) -> None:
-        self.refusing = ""
-        """Why no stream may begin: this side drains. Empty if it does not."""
+    def __init__(
+        self, settings: TunnelSettings, table: StreamTable, budget: WindowBudget, announcements: Announcements
+    ) -> None:
+        """`announcements`: ours, which say whether this side drains."""
         self.peer_refusing = ""
         """Why we may open no stream: the peer drains. Empty if it does not."""
         self._streams = settings.streams
         self._initial = settings.offered_credit
         self._table = table
         self._budget = budget
+        self._announcements = announcements
 
     def admit_own(self, allowed: int) -> int:
         """Admit a stream that we open: its number. Raises OpenRefused. `allowed`: how many the peer lets us have."""
-        if reason := self.refusing or self.peer_refusing:
+        if reason := self._announcements.draining or self.peer_refusing:
             raise OpenRefused(ResetCode.SHUTDOWN, reason)
         if self._table.own >= allowed:
             raise OpenRefused(ResetCode.TOO_MANY_STREAMS, f"the peer allows no more than {allowed} streams")
@@ -43,8 +46,8 @@ class Admission:
         """
         if self._table.refused >= REFUSED_FACTOR * self._streams:
             raise PeerError("OPEN", f"{self._table.refused} resets of the peer's streams are not acknowledged yet")
-        if self.refusing:
-            return ResetCode.SHUTDOWN, self.refusing
+        if reason := self._announcements.draining:
+            return ResetCode.SHUTDOWN, reason
         if self._table.theirs >= self._streams and self._table.theirs - self._ending() >= self._streams:
             return ResetCode.TOO_MANY_STREAMS, f"at most {self._streams} streams are allowed"
         if not self._budget.reserve(self._initial):

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from proxy.protocol.admission import Admission
+from proxy.protocol.announcements import Announcements
 from proxy.protocol.awaiting import Awaiting
 from proxy.protocol.codes import DATA, RESET, WAIVE, Capability, FrameType, ResetCode
 from proxy.protocol.copies import Copies
@@ -40,6 +41,7 @@ class TunnelState:
         events: deque[Event],
         figures: TunnelFigures,
         scheduler: Scheduler,
+        announcements: Announcements,
     ) -> None:
         """`odd`: our streams have odd numbers. Events are appended to `events`; `scheduler` has no streams yet."""
         self.agreement: Agreement | None = None
@@ -54,7 +56,7 @@ class TunnelState:
         self._table = StreamTable(odd, settings.streams)
         self.live = self._table.live
         self._budget = WindowBudget(settings.memory)
-        self.admission = Admission(settings, self._table, self._budget)
+        self.admission = Admission(settings, self._table, self._budget, announcements)
         self.ledger = SendLedger(settings.unacked_max)
         self._kept = KeptLedger()
         self._foretelling = Foretelling(self._budget, self._initial, min(settings.opening_window, settings.window_max))

@@ -91,9 +91,8 @@ class Tunnel:
     def _begin(self) -> None:
         odd = self._local.encode() < self._peer.encode()
         self.scheduler.clear()
-        self._state = TunnelState(self._settings, odd, self._events, self._figures, self.scheduler)
+        self._state = TunnelState(self._settings, odd, self._events, self._figures, self.scheduler, self._announcements)
         self.streams.renew(self._state)
-        self._state.admission.refusing = self._announcements.draining
         self._lanes = Lanes()
         self._alone_since: float | None = None  # paired, but without a lane
         self._announcements.forget()
@@ -407,7 +406,6 @@ class Tunnel:
     def drain(self, reason: str) -> None:
         """Open and accept no more streams; those that live go on."""
         self._announcements.drain(reason, bool(self._lanes))
-        self._state.admission.refusing = self._announcements.draining
 
     @property
     def figures(self) -> TunnelFigures:
