@@ -359,9 +359,7 @@ class TunnelState:
     def _told_over(self, stream: Stream) -> None:
         """The peer has forgotten the stream: it has our RESET, or both arrays have everything."""
         if stream.state is State.OVER:
-            self._table.forget(stream)
-            self.scheduler.remove(stream)
-            self._foretell()
+            self._forget(stream, tell=False)
             return
         outgoing = stream.outgoing
         if not (stream.received_all and outgoing.sent_all):
@@ -378,10 +376,12 @@ class TunnelState:
         if self._foretelling.speak(self._table.next_theirs):
             self.notices.foretold()
 
-    def _forget(self, stream: Stream) -> None:
+    def _forget(self, stream: Stream, *, tell: bool = True) -> None:
+        """Hold nothing of it any more. `tell`: the peer that it is over, unless it has said so itself."""
         self._table.forget(stream)
         self._held_back.discard(stream)
         self.scheduler.remove(stream)
-        self.notices.over(stream.number)
+        if tell:
+            self.notices.over(stream.number)
         self._foretell()
         self.awaiting.released()
