@@ -34,9 +34,11 @@ class Turns:
         """The reader has read `n` bytes, and has `more` to read. True if its turn is over: it has to `wait` then."""
         if reader in self._left:
             self._left[reader] -= n
-            return bool(self._waiting) and not (more and self._left[reader] > 0)
-        if not more or self._waiting:
-            return more
+            return bool(self._waiting) and not (more and self._left[reader] > 0)  # who has no more gives the rest up
+        if not more:
+            return False
+        if self._waiting:
+            return True
         self._alone = self._alone and self._first in (None, reader)
         self._first = reader
         self._read += n
