@@ -35,7 +35,7 @@ from proxy.reduction.outgoing import OutgoingBatch
 _CPU, _SOURCE = Waiting.CPU, Waiting.SOURCE  # each read passes here, and attributes of an enum class are slow to read
 
 _RESET = errno.ECONNRESET, errno.ENOTCONN
-"""Errors of a connection that was reset; the second one of who asks about it only then."""
+"""Errors of a connection that was reset; ENOTCONN where that happened before the loop took it over."""
 
 _WRITE_HIGH = 256 << 10
 """Bytes that wait for a slow array, above which decoding stops; they count as consumed."""
@@ -241,7 +241,7 @@ class Relay(asyncio.BufferedProtocol):
         self._resume_if_possible()
 
     def sample(self) -> None:
-        """Once a second. Among other things, see whether the array has reset a socket that is not read."""
+        """Once a second: see what no event tells."""
         if self._transport is None:
             return
         self.coders.sample(self._traffic.raw)
@@ -255,12 +255,13 @@ class Relay(asyncio.BufferedProtocol):
         return self.waits.sample(self._traffic, round_trip)  # what the coders count is no matter here
 
     def _look_at(self, connection: socket.socket) -> None:
+        """The socket is not read: ask it whether the array has reset its connection, or ended its side."""
         error = reset_error(connection)
-        over = error != 0
+        lost = was_reset = error != 0
         if self._ended_here or self._parting.begun or error == errno.EPIPE or has_ended(connection):
             under_way = not self._ended_here or bool(self._outstanding)
-            over = self._parting.sample(connection, self._loop.time(), under_way=under_way, was_reset=over)
-        if over:
+            lost = self._parting.sample(connection, self._loop.time(), under_way=under_way, was_reset=was_reset)
+        if lost:
             self.array_lost()
 
     def close(self, code: ResetCode, reason: str, *, tell: bool = True) -> None:
