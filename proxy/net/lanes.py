@@ -111,7 +111,7 @@ class Lanes:
         self._review()
         return not self.missing()
 
-    def speak(self, lane: Lane) -> None:
+    def heard(self, lane: Lane) -> None:
         """Bytes have come on the lane."""
         if lane.silent:
             lane.silent = False
@@ -220,7 +220,7 @@ class Lanes:
         for lane in self._wanting():
             if room := lane.room():
                 rooms[lane.number] = room
-                self.grain = lane.grain
+                self.grain = lane.grain  # in the end the oldest one's, by which bulk goes
         taken = self._tunnel.take(rooms, now) if rooms else {}
         for number, frames in taken.items():
             self._all[number].write(frames)

@@ -206,7 +206,7 @@ class Peer:
     def burst(self, lane: Lane) -> None:
         """`frame` was called for what one read brought: acknowledge and answer."""
         self.tunnel.heard(lane.number, self._loop.time())
-        self.lanes.speak(lane)
+        self.lanes.heard(lane)
         self.relays.fills.go_on()
         self.pump()
         self._dispatch()

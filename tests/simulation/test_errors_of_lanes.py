@@ -24,7 +24,7 @@ def test_an_error_of_an_outage_long_ago_is_none_of_the_next_one() -> None:
             assert peer.failed(REASON), "it is news"
             assert told(peer) == REASON
             assert not peer.failed(REASON), "once is enough"
-            peer.lanes.speak(lane)
+            peer.lanes.heard(lane)
             assert told(peer) == ""
             peer.sample()
 
