@@ -38,7 +38,10 @@ _CLOCK = time.monotonic
 
 
 class Coders:
-    """Both directions of one stream, which is here taken to be no iSCSI connection. Loop thread."""
+    """Encoder and decoder of one stream, and what they know of it: here of plain bytes, of which nothing is known.
+
+    Loop thread.
+    """
 
     def __init__(
         self, encoder: Encoder | SpanEncoder, decoder: Decoder | SpanDecoder, tally: Tally | None = None
@@ -90,7 +93,7 @@ class Coders:
 
 
 class SpanCoders(Coders):
-    """Of a stream that may be an iSCSI connection."""
+    """Those of a stream that may be an iSCSI connection."""
 
     encoder: SpanEncoder
     decoder: SpanDecoder

@@ -56,13 +56,15 @@ class _Countdown:
 
 
 class Parting:
-    """An array that has ended its side, from when it has until its stream is over: when it is asked if it is there.
+    """Whether an array that has ended its side, and whose stream goes on, is asked by TCP keepalive if it is there.
 
-    One that has closed for good is forgotten by its own kernel after a minute (Linux, tcp_fin_timeout), which answers
-    whoever asks by RST, and what it had sent in order would be lost by that: to a far array that is slow, over a slow
-    line, in an outage. So it is not asked while any of that is under way, nor while the far array may be taking the
-    last bytes; and then as before, so that a far array that never ends its side keeps no connection for ever. Nor does
-    such a reset end the stream as long: it comes unasked if this site was stopped, and upon the far array's own end.
+    If it has closed for good, its kernel forgets the connection after a minute (Linux, tcp_fin_timeout) and answers by
+    RST, which ends the stream. What the array had sent before would be lost if that takes so long to be delivered: to a
+    slow array, or in an outage. So it is not asked while any of that is under way, nor for `LEAVE_SECONDS` more, in
+    which the far array may be taking the last bytes. Then it is asked again, or a far array that never ends its side
+    would keep the connection for ever. A reset that comes while something is under way does not end the stream before
+    that either: it may come unasked, if this site was stopped, or as the answer to the far array's own end.
+
     Loop thread.
     """
 

@@ -1,4 +1,4 @@
-"""How long the rest is waited for of something that is kept until it is whole, when its sender stops within it."""
+"""A limit on waiting for the rest of what is kept until it is whole: its sender may have stopped within it."""
 
 import asyncio
 from collections.abc import Callable

@@ -373,10 +373,10 @@ class Decoder:
             self._tail = [b"".join(self._tail)]
 
     def _own(self, progress: _Progress) -> None:
-        """The batch waits and the memory it came in is about to be used again: own what is left of it.
+        """The batch waits, and the memory that it came in is about to be used again: own what is left of it.
 
-        And if it has waited before, what it has delivered since, where that is many pieces: one takes 200 bytes, though
-        it may be of one.
+        If it has waited before, that is owned already; but many pieces that it has delivered since are made one, since
+        each takes 200 bytes, however short it is.
         """
         if progress.owned and len(progress.out) < PIECES:
             return
