@@ -25,8 +25,9 @@ QUEUE_LOW = 192 << 10
 batch, and at most so many bytes queued: to stop and to go on costs as much as a batch."""
 SHARE_MIN = 16 << 10
 """Bytes that each stream may hold although the tunnel holds its maximum, so that none is shut out by the others."""
-TOKENS_MAX = 512
-"""Bytes of a batch beside its literals, beyond an eighth of its plain length, at most (PROTOCOL.md, "Batches")."""
+TOKENS_ROOM = 512
+"""Bytes that are reckoned with for what a batch has beside its literals and beyond an eighth of its plain length: with
+room to spare, for it may have 256 (PROTOCOL.md, "Batches")."""
 FRAME_OVERHEAD = 256
 """Bytes that a held frame counts for beyond its payload."""
 UNCREDITED_FRAMES = 64
@@ -155,7 +156,7 @@ class Outgoing:
         credit, ledger = self.credit, self._ledger
         shared = max(ledger.maximum - ledger.held, SHARE_MIN - self._held)
         costs = min(credit.cost_room, QUEUE_MAX - self.queued, shared)
-        lean = (costs - known // LEAN_PART - TOKENS_MAX) * LEAN_PART // (LEAN_PART + 1) if self._lean else 0
+        lean = (costs - known // LEAN_PART - TOKENS_ROOM) * LEAN_PART // (LEAN_PART + 1) if self._lean else 0
         return min(PLAIN_MAX - known, credit.plain_room - known, max(costs - known, lean))
 
     @property

@@ -19,13 +19,13 @@ CHUNK_MAX = 256 << 10
 PLAIN_MAX = 512 << 10
 """Plain bytes of one batch."""
 BATCH_MAX = PLAIN_MAX + PLAIN_MAX // 8 + 256
-TOKENS_MAX = 1024
+END_TOKENS_MAX = 1024
 """Bytes of tokens in END, though it has one LEARN at most, of fourteen bytes."""
 MARK_MAX = 63
 """DSCP marks have six bits (RFC 2474, section 3)."""
-ROOM_MIN = 64 << 10
+OFFERED_MIN = 64 << 10
 """Bytes that a reader offers for one read, at least."""
-_CAPACITY = HEADER_BYTES + PAYLOAD_MAX + ROOM_MIN
+_CAPACITY = HEADER_BYTES + PAYLOAD_MAX + OFFERED_MIN
 """Bytes of a reader's buffer, at most: the longest frame, and room for one more read."""
 
 _HEADER = Struct(">IIQ")
@@ -45,7 +45,7 @@ _LONGEST: dict[int, int] = {
     FrameType.OPEN: 2 + 2 * NAME_MAX,
     FrameType.ACCEPT: 0,
     FrameType.DATA: BATCH_MAX,
-    FrameType.END: 8 + TOKENS_MAX,
+    FrameType.END: 8 + END_TOKENS_MAX,
     FrameType.RESET: 2 + REASON_MAX,
     FrameType.MISS: MISS_MAX * FINGERPRINT_BYTES,
     FrameType.FILL: FILL_MAX,
@@ -87,7 +87,7 @@ class FrameReader:
     """
 
     def __init__(self) -> None:
-        self._view = memoryview(bytearray(4 * ROOM_MIN))
+        self._view = memoryview(bytearray(4 * OFFERED_MIN))
         self._start = 0
         self._end = 0
 
@@ -98,7 +98,7 @@ class FrameReader:
         """
         if self._start == self._end:
             self._start = self._end = 0
-        wanted = max(self._missing(), ROOM_MIN)
+        wanted = max(self._missing(), OFFERED_MIN)
         if len(self._view) - self._end < wanted:
             self._make_room(wanted)
         return self._view[self._end :]
