@@ -215,7 +215,7 @@ class CoderFactory:
             return Compressor(None)
         if level != "auto":
             return Compressor(zstd(level), f"zstd {level}")
-        effort = Effort(self._environment.load, self._tunnel.figures.round_trip or 0.0, self._sparing)
+        effort = Effort(self._environment.load, self._tunnel.round_trip, self._sparing)
         pressed = partial(self._tunnel.streams.pressed, stream)
         return AdaptiveCompression(effort, pressed, partial(self._claim_window, stream), self._comparisons)
 

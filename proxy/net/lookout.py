@@ -100,7 +100,7 @@ class Lookout:
         return 0 if flow is None else max(flow.window, relay.waits.window)
 
     def _sample(self, relay: Relay) -> tuple[Spell, Spell]:
-        outward, inward = relay.spells(self._tunnel.figures.round_trip or 0.0)
+        outward, inward = relay.spells(self._tunnel.round_trip)
         count(self.waited, outward, inward)
         return outward, inward
 
@@ -114,7 +114,7 @@ class Lookout:
             line=line,
             resent=again / line if line else 0.0,
             receiver_limited=held_up,
-            round_trip=self._tunnel.figures.round_trip or 0.0,
+            round_trip=self._tunnel.round_trip,
             far_store=self._relief.rate,
             unacked_max=self._unacked_max,
             peers=self._peers,

@@ -263,7 +263,7 @@ class Relays:
             relay.sample()
         if self._holdings is not None:
             self._holdings.tick(now)
-        self.relief.tick(self._tunnel.figures.round_trip or 0.0)
+        self.relief.tick(self._tunnel.round_trip)
         if (rate := self.worker.rate_of(self.reading)) is not None:
             self._tunnel.tell_store_rate(rate)
             self.pump()

@@ -98,6 +98,11 @@ class Tunnel:
         self._announcements.forget()
 
     @property
+    def round_trip(self) -> float:
+        """Seconds, as far as it is known: 0 before."""
+        return self._state.round_trip
+
+    @property
     def agreement(self) -> Agreement | None:
         """What the HELLOs came to; None while no pair of halves is known."""
         return self._state.agreement

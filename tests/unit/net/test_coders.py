@@ -48,7 +48,7 @@ def coder_factory(
     tunnel: Any = SimpleNamespace(
         agreed=capabilities.__contains__,
         streams=SimpleNamespace(remembers=0, pressed=lambda stream: False),
-        figures=SimpleNamespace(round_trip=None),
+        round_trip=0.0,
         scheduler=SimpleNamespace(capped=capped),
     )
     return CoderFactory(cast(Environment, environment), cast(Tunnel, tunnel), lambda: 1, Relief())
