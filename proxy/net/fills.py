@@ -117,6 +117,7 @@ class Fills:
         if missed is None or not self._streams.remembers(relay.stream):  # streams may just have been lost: events tell
             return
         if not self._streams.may_fill(relay.stream):
+            self._streams.await_ack(relay.stream)
             self._held.add(relay)
             missed.loads = 0  # what was loaded will not be read at once, so being driven out does not count
             return

@@ -93,6 +93,8 @@ class Waits:
     def rest(self) -> None:
         """The source is not read: find out why, now or anew."""
         flow = self._owner.streams.flow(self._stream)
+        if flow is not None and flow.obstacle is not Obstacle.LINE:
+            self._owner.streams.await_ack(self._stream)  # which calls `look`: it may be another obstacle then
         self._settle(flow)
         obstacle = self._obstacle(flow)
         if obstacle is Waiting.WINDOW and flow is not None:

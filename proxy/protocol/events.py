@@ -71,10 +71,7 @@ class FillReceived:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """Some of what the stream sent was acknowledged.
-
-    Given once after `flow` named another obstacle than LINE, or `may_fill` said no.
-    """
+    """Some of what the stream sent was acknowledged. Given once after `await_ack`."""
 
     stream: int
 

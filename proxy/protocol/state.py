@@ -159,8 +159,8 @@ class TunnelState:
             self._told_over(stream)
             return None
         brought = stream.outgoing.acknowledge(next_)
-        if stream.asked:
-            stream.asked = False
+        if stream.awaits_ack:
+            stream.awaits_ack = False
             self._events.append(Arrived(number))
         self.settle(stream)
         return brought

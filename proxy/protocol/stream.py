@@ -66,7 +66,7 @@ class Stream:
 
     __slots__ = (
         "account",
-        "asked",
+        "awaits_ack",
         "awaits_room",
         "bulk",
         "frame",
@@ -93,7 +93,7 @@ class Stream:
         self.told = 0
         self.pressed = False
         """It was found to wait for lanes since `Streams.pressed` was last asked."""
-        self.asked = False
+        self.awaits_ack = False
         """The driver is to be told when the peer acknowledges something of it (`Arrived`)."""
         self.account = account
         self.turn = 0.0

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from proxy.protocol.clock import Clock
 from proxy.protocol.codes import FrameType, ResetCode
 from proxy.protocol.errors import Misuse, OpenRefused
-from proxy.protocol.flow import Flow, Obstacle
+from proxy.protocol.flow import Flow
 from proxy.protocol.frames import encode_end, encode_fill, encode_miss, encode_open
 from proxy.protocol.reader import BATCH_MAX
 from proxy.protocol.share import PLAIN, Share
@@ -109,14 +109,18 @@ class Streams:
     def flow(self, number: int) -> Flow | None:
         """What leaves the stream the least room, and the figures that say so; None if it has ended.
 
-        It may change with time, and when `Writable` or `Arrived` comes, which this call orders but for LINE.
+        It may change with time, and when `Writable` or `Arrived` comes.
         """
         stream = self._state.live.get(number)  # all may just have been lost, and the driver not have been told yet
         if stream is None or stream.state is State.OVER:
             return None
-        flow = stream.outgoing.flow(stream.account.held.seconds(self._clock.now))
-        stream.asked = stream.asked or flow.obstacle is not Obstacle.LINE
-        return flow
+        return stream.outgoing.flow(stream.account.held.seconds(self._clock.now))
+
+    def await_ack(self, number: int) -> None:
+        """Have `Arrived` tell, once, when the peer acknowledges something of the stream."""
+        stream = self._state.find(number)
+        if stream is not None:
+            stream.awaits_ack = True
 
     def send_data(self, number: int, batch: bytes, plain: int) -> int:
         """Send a batch, which the caller no longer changes. Returns what `Consumed` will say once the array has it: the
@@ -178,12 +182,9 @@ class Streams:
         return self._state.ledger.fill_fits
 
     def may_fill(self, number: int) -> bool:
-        """True if what the stream has unacknowledged lets a FILL go; if not, `Arrived` tells when to ask again."""
+        """True if what the stream has unacknowledged lets a FILL go; if not, see `await_ack`."""
         stream = self._state.find(number)
-        if stream is None:
-            return False
-        stream.asked = stream.asked or not stream.outgoing.fill_fits
-        return stream.outgoing.fill_fits
+        return stream is not None and stream.outgoing.fill_fits
 
     def send_fill(self, number: int, name: bytes, codec: int, size: int, data: bytes) -> None:
         """Answer a MISS: a chunk, or a run's list, of `size` bytes in that codec; size 0 if it is gone."""

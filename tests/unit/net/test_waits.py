@@ -23,10 +23,11 @@ class Scene:
         self.held = 0.0
         self.queued = 1
         self.window = 100
+        self.awaited: list[int] = []
         self.owner: Any = SimpleNamespace(
             reachable=True,
             worker=SimpleNamespace(congested=False),
-            streams=SimpleNamespace(flow=self.flow, backlog=False),
+            streams=SimpleNamespace(flow=self.flow, await_ack=self.awaited.append, backlog=False),
         )
         self.waits = Waits(cast(WaitsOwner, self.owner), 1, lambda: self.now)
 
@@ -50,6 +51,15 @@ class Scene:
 @pytest.fixture
 def scene() -> Scene:
     return Scene()
+
+
+@pytest.mark.parametrize("obstacle", [*Obstacle, None])
+def test_what_arrives_may_change_what_is_waited_for_unless_the_lanes_take_no_more(
+    scene: Scene, obstacle: Obstacle | None
+) -> None:
+    scene.obstacle = obstacle
+    scene.waits.rest()
+    assert scene.awaited == ([] if obstacle in (Obstacle.LINE, None) else [1])
 
 
 def test_reading_and_working(scene: Scene) -> None:
