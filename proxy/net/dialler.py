@@ -167,8 +167,7 @@ class Dialler:
             self._short = self._peer.short_packets = False
             for other in self._peer.lanes:
                 if other.short:
-                    other.needless = True
-                    other.close(CloseCode.SURPLUS, "long packets pass after all")
+                    other.close(CloseCode.SURPLUS, "long packets pass after all", needless=True)
 
     @property
     def _short_ones_pass(self) -> bool:
@@ -191,8 +190,7 @@ class Dialler:
     async def _introduce(self, lane: Lane, *, trial: bool) -> None:
         """See that it is the peer, say HELLO, and wait until the lane is up or gone. The lane keeps the time limit."""
         if lane.connected and not (trial or self._peer.lanes.missing()):
-            lane.needless = True
-            lane.close(CloseCode.SURPLUS, "another attempt was quicker")
+            lane.close(CloseCode.SURPLUS, "another attempt was quicker", needless=True)
         if lane.connected and not self._certificates.proves(self._peer.name, *lane.certificate):
             lane.close(CloseCode.NOT_A_PEER, self._certificates.disown(*lane.certificate, self._peer.name))
         if lane.connected:
@@ -200,8 +198,7 @@ class Dialler:
         try:
             await lane.settled.wait()
         except asyncio.CancelledError:  # for the other side it may be up: without CLOSE its streams would wait for us
-            lane.needless = True
-            lane.close(CloseCode.SHUTDOWN, "the site stops")
+            lane.close(CloseCode.SHUTDOWN, "the site stops", needless=True)
             raise
 
     def _failed(self, handshake: Handshake | None, error: Exception) -> None:

@@ -252,14 +252,17 @@ class Lane(asyncio.BufferedProtocol):
             self._transport.write(data)
             self._outlet.wrote(len(data))
 
-    def close(self, code: CloseCode, reason: str) -> None:
+    def close(self, code: CloseCode, reason: str, *, needless: bool = False) -> None:
         """Say why, and let the other side end the connection, which it does when it reads CLOSE; after a second we do.
+
+        `needless`: it is no failure.
 
         If we ended it at once, a peer that is still busy with what came before would lose that, and CLOSE with it: its
         event loop gives up a connection that has ended even while reading from it is paused.
         """
         if self._lost or self._transport is None:
             return
+        self.needless = needless
         self.reason = reason
         self.write([encode(FrameType.CLOSE, 0, 0, encode_close(code, reason))])
         transport = self._transport
@@ -268,8 +271,9 @@ class Lane(asyncio.BufferedProtocol):
             transport.resume_reading()  # to see that end
         asyncio.get_running_loop().call_later(1.0, transport.abort)
 
-    def abort(self, reason: str) -> None:
-        """End the connection at once: nothing can be said any more."""
+    def abort(self, reason: str, *, needless: bool = False) -> None:
+        """End the connection at once: nothing can be said any more. `needless`: as of `close`."""
+        self.needless = self.needless or needless
         self.reason = reason
         if self._transport is not None:
             self._end(reason)
@@ -315,8 +319,8 @@ class Lane(asyncio.BufferedProtocol):
             self._peer.frame(self, frame)
         elif frame.type == FrameType.CLOSE:
             code, reason = decode_close(frame.payload)
-            self.needless = code is CloseCode.SURPLUS and not self.dialler  # `isthmus doctor` only looked
-            self.abort(f"refused by the other side: {reason} ({code.name.lower()})")
+            only_looked = code is CloseCode.SURPLUS and not self.dialler  # as `isthmus doctor` does
+            self.abort(f"refused by the other side: {reason} ({code.name.lower()})", needless=only_looked)
         elif frame.type == FrameType.HELLO:
             self.owner.hello(self, Hello.decode(frame.payload))
         else:

@@ -154,8 +154,7 @@ class Peer:
             self._last_error = ""
         self.shares.sample(self.lanes, self._loop.time())
         for lane in self.lanes.surplus() if self._ends_lanes else ():
-            lane.needless = True
-            lane.close(CloseCode.SURPLUS, "fewer lanes do")
+            lane.close(CloseCode.SURPLUS, "fewer lanes do", needless=True)
         self.relays.sample(self._loop.time())
 
     @property
@@ -271,8 +270,8 @@ class Peer:
         self.shutdowns += event.code is CloseCode.SHUTDOWN
         lane = self.lanes.get(event.lane)
         if lane is not None:
-            lane.needless = event.code is CloseCode.SURPLUS
-            lane.abort(f"closed by {self.name}: {event.reason} ({event.code.name.lower()})")
+            reason = f"closed by {self.name}: {event.reason} ({event.code.name.lower()})"
+            lane.abort(reason, needless=event.code is CloseCode.SURPLUS)
 
     def _lane_dead(self, event: events.LaneDead) -> None:
         lane = self.lanes.get(event.lane)

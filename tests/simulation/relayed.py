@@ -286,8 +286,9 @@ class Link:
     def carry(self, mark: int) -> None:
         self.mark = mark
 
-    def abort(self, reason: str) -> None:
+    def abort(self, reason: str, *, needless: bool = False) -> None:
         """Each end learns it by itself."""
+        self.needless = self.needless or needless
         for end, after in ((self, 0.0), (self.other, self.delay)):
             self.loop.call_later(after, end.lose, reason)
 
@@ -296,8 +297,8 @@ class Link:
             self.lost, self.up = True, False
             self.owner.lost(cast(Lane, self), reason)
 
-    def close(self, code: object, reason: str) -> None:
-        self.abort(reason)
+    def close(self, code: object, reason: str, *, needless: bool = False) -> None:
+        self.abort(reason, needless=needless)
 
     def tcp_info(self) -> TcpInfo:
         return TcpInfo()

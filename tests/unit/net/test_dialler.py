@@ -160,7 +160,7 @@ class Lasting:
     def carry(self, mark: int) -> None:
         pass
 
-    def close(self, *_: object) -> None:
+    def close(self, *_: object, **__: object) -> None:
         self.up = False
 
 
