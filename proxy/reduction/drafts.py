@@ -155,7 +155,7 @@ class Drafts:
     def ending(self) -> tuple[int, bytes]:
         """What END says: the total of plain bytes, and the mark to learn the last chunk if no batch carries it."""
         draft, self.draft = self.draft, OutgoingBatch()
-        self._holdings.add_all([place for _, place in draft.learned])
+        self._holdings.add_all([place for _, place in draft.learned])  # now, for END is never said to be consumed
         return self._taken, b"".join(draft.tokens)
 
     def close(self) -> None:
