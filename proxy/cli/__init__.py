@@ -7,6 +7,7 @@ standard streams that are closed. Only this package knows all others: `serve` gi
 `demo`, `wan` and `bench` call the bench where it is installed.
 """
 
+import signal
 import sys
 
 from proxy.cli import standard
@@ -15,7 +16,12 @@ from proxy.errors import ExitCode
 
 
 def main() -> None:
-    """The entry point of the script `isthmus`. Ctrl-C shows no traceback, not even while modules are imported."""
+    """The entry point of the script `isthmus`. Ctrl-C shows no traceback, not even while modules are imported.
+
+    A reload that is asked for while a site starts, by SIGHUP, waits until the site heeds it (`proxy.net.service`).
+    """
+    if sys.argv[1:2] == ["serve"]:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     standard.complete()  # before anything is opened
     try:
         load("proxy.cli.commands").main()

@@ -232,7 +232,7 @@ async def reload_when_told(front: Front, told: asyncio.Event) -> None:
 
 def _heed_signals(loop: asyncio.AbstractEventLoop, meaning: Mapping[signal.Signals, Callable[[], None]]) -> None:
     """Handle signals for the rest of the process's life: the loop's own handlers would end with it, and one more
-    signal would kill the process."""
+    signal would kill the process. A SIGHUP that has come since the process began is heeded now."""
 
     def note(number: int, frame: FrameType | None) -> None:
         if not loop.is_closed():
@@ -240,6 +240,7 @@ def _heed_signals(loop: asyncio.AbstractEventLoop, meaning: Mapping[signal.Signa
 
     for number in meaning:
         signal.signal(number, note)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, meaning)
 
 
 def ignore_signals() -> None:

@@ -44,6 +44,19 @@ service.open_configured_store = opened
 main()
 """
 
+TOLD_WHILE_READ = """
+import os, signal, sys
+
+class Operator:
+    def find_spec(self, name, path=None, target=None):
+        if name == "proxy.cli.commands":
+            os.kill(os.getpid(), signal.SIGHUP)
+
+sys.meta_path.insert(0, Operator())
+from proxy.cli import main
+main()
+"""
+
 TOLD_TO_END_WHILE_WALKING = """
 import os, signal
 from dedupstore import opening
@@ -133,9 +146,11 @@ def test_ready_and_drained(isthmus: Isthmus, local_pair: Path, serve: Start, num
     assert "Traceback" not in log
 
 
-def test_told_to_reload_before_it_is_ready(isthmus: Isthmus, local_pair: Path, serve: Start) -> None:
-    """While it opens its store: it is not killed, and reads its files anew when it is ready."""
-    process = serve(local_pair / "west.toml", "-c", TOLD_WHILE_OPENING)
+@pytest.mark.usefixtures("hangups")
+@pytest.mark.parametrize("program", [TOLD_WHILE_READ, TOLD_WHILE_OPENING], ids=["modules are read", "store is opened"])
+def test_told_to_reload_before_it_is_ready(isthmus: Isthmus, local_pair: Path, serve: Start, program: str) -> None:
+    """It is not killed, and reads its files anew when it is ready."""
+    process = serve(local_pair / "west.toml", "-c", program)
     wait_ready(process)
     until(lambda: "read anew" in isthmus("events", local_pair / "west.toml").stdout)
     process.send_signal(signal.SIGTERM)
