@@ -8,15 +8,15 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
 
 from bench.case_results import Figure, Results, show
-from bench.ending import scratch
 from bench.machine import machine_facts, warn_if_busy
-from bench.programs import FAILURES, tell, whole, write
+from bench.programs import FAILURES, measured, tell, whole, write
 from proxy.errors import ExitCode
 
 
@@ -59,7 +59,7 @@ class Benchmark:
     failures: tuple[type[Exception], ...] = ()
     """What may go wrong beside `FAILURES`."""
 
-    def run(self) -> int:
+    def run(self) -> ExitCode:
         """The command; its exit status."""
         options = self._options()
         if reason := self.lacking():
@@ -67,17 +67,16 @@ class Benchmark:
             return ExitCode.USAGE
         warn_if_busy()
         results = Results(machine_facts(), options.scale)
-        try:
-            with scratch() as directory:
-                self.measure(Bench(directory, tell, options.scale, options.lines), options.only, results)
-        except BaseException:  # an interrupt, or a defect
-            if any(results.figures.values()):  # which may have taken most of an hour
-                self._conclude(results, options.json)
-            raise
-        return ExitCode.OK if self._conclude(results, options.json) else ExitCode.FAILED
+        measure = partial(self._measure, options, results)
+        return measured(self.name, measure, partial(self._conclude, results, options.json))
 
-    def _conclude(self, results: Results, file: Path | None) -> bool:
+    def _measure(self, options: argparse.Namespace, results: Results, directory: Path) -> None:
+        self.measure(Bench(directory, tell, options.scale, options.lines), options.only, results)
+
+    def _conclude(self, results: Results, file: Path | None, failure: str) -> bool:
         """Write the figures, then show them: a terminal that was closed takes no more. Whether all is right."""
+        if failure and not any(results.figures.values()):
+            return False
         written = not file or write(results.as_dict(), file)
         show(results, {name: case.title for name, case in self.cases.items()}, Console())
         return results.right and written

@@ -7,7 +7,6 @@ status is 1 if a byte differs; missed goals are shown, not punished, since they 
 
 import argparse
 import os
-import sys
 from collections import defaultdict
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -19,11 +18,11 @@ from rich.console import Console
 from bench import kernels, load
 from bench.baseline import plain_pair
 from bench.datasets import Dataset
-from bench.ending import program, scratch
+from bench.ending import program
 from bench.machine import machine_facts, warn_if_busy
 from bench.pipeline_results import MANY, STORES, Measurement, Results, show
 from bench.processes import Process
-from bench.programs import FAILURES, tell, whole, write
+from bench.programs import measured, tell, whole, write
 from bench.replicator import Sink, replicate
 from bench.sites import Address, Pair, keygen
 from proxy.config.units import SIZE, parse_size, show_size
@@ -50,7 +49,7 @@ ONE_AFTER_ANOTHER = {
 class Pipeline:
     """The run: what it measures goes into `results`."""
 
-    def __init__(self, size: int, memory_size: int, rounds: int, directory: Path) -> None:
+    def __init__(self, size: int, memory_size: int, rounds: int) -> None:
         """`size` bytes a transfer, `memory_size` for the test of resident memory with a disk store.
 
         One connection and many are compared in so many `rounds`, in turns: in a full store, and whatever else the
@@ -60,12 +59,12 @@ class Pipeline:
         self._size = size
         self._memory_size = memory_size
         self._rounds = rounds
-        self._directory = directory
         self._files: dict[str, Path] = {}
         self._limits: dict[tuple[str, str, str], float] = {}
 
-    def run(self) -> None:
-        """Everything, one after another: nothing else competes for the cores."""
+    def run(self, directory: Path) -> None:
+        """Everything, one after another: nothing else competes for the cores. `directory` is for temporary files."""
+        self._directory = directory
         self._prepare()
         self._measure_kernels()
         self._measure_baseline()
@@ -230,25 +229,26 @@ def size_of(text: str) -> int:
     return size
 
 
-def main() -> int:
+def main() -> ExitCode:
     parser = argparse.ArgumentParser(prog="python -m bench.pipeline", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--size", type=size_of, default="1GiB", help="of each transfer (default 1GiB)")
     parser.add_argument("--memory-size", type=size_of, default="4GiB", help="through the slow array (default 4GiB)")
     parser.add_argument("--rounds", type=whole, default=3, help="comparisons of one connection and many (default 3)")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
-    console = Console()
     warn_if_busy()
-    try:
-        with scratch() as directory:
-            pipeline = Pipeline(options.size, options.memory_size, options.rounds, directory)
-            pipeline.run()
-    except FAILURES as error:
-        print(f"bench-pipeline failed: {error}", file=sys.stderr)
-        return ExitCode.FAILED
-    show(pipeline.results, console)  # first: whether they can be written does not matter for that
-    written = not options.json or write(asdict(pipeline.results), options.json)
-    return ExitCode.OK if pipeline.results.identical and written else ExitCode.FAILED
+    pipeline = Pipeline(options.size, options.memory_size, options.rounds)
+    return measured("bench-pipeline", pipeline.run, partial(conclude, pipeline.results, options.json))
+
+
+def conclude(results: Results, file: Path | None, failure: str) -> bool:
+    """Write the figures, then show them: a terminal that was closed takes no more. Whether all is right."""
+    if not results.kernels:
+        return False
+    results.failure = failure
+    written = not file or write(asdict(results), file)
+    show(results, Console())
+    return results.identical and written
 
 
 if __name__ == "__main__":

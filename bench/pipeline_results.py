@@ -58,6 +58,8 @@ class Results:
     """Median and 99th percentile of a question and its answer, by way."""
     memory: list[dict[str, Any]] = field(default_factory=list)
     """Peaks of resident memory."""
+    failure: str = ""
+    """Why it was not measured to the end."""
 
     @property
     def identical(self) -> bool:

@@ -4,14 +4,39 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+from bench.ending import scratch
 from bench.load import LoadFailure
 from bench.sites import SiteFailure
 from bench.wan import WanFailure
+from proxy.errors import ExitCode
 
 FAILURES: tuple[type[Exception], ...] = (SiteFailure, LoadFailure, WanFailure, OSError, subprocess.SubprocessError)
 """What may go wrong with any pair, line, and their ends."""
+
+
+def measured(bench: str, measure: Callable[[Path], None], conclude: Callable[[str], bool]) -> ExitCode:
+    """Have the bench measure, with a directory for temporary files, and conclude; the exit status.
+
+    However it ends, `conclude` is told why that was too early, or nothing; it writes and shows what was measured until
+    then, and says whether all is right.
+    """
+    failure = ""
+    try:
+        with scratch() as directory:
+            measure(directory)
+    except FAILURES as error:
+        failure = str(error)
+    except BaseException as error:  # an interrupt, or a defect
+        failure = "interrupted" if isinstance(error, KeyboardInterrupt) else repr(error)
+        raise
+    finally:
+        right = conclude(failure)
+        if failure:
+            tell(f"{bench} failed: {failure}")
+    return ExitCode.OK if right and not failure else ExitCode.FAILED
 
 
 def tell(line: str) -> None:

@@ -13,22 +13,22 @@ import http.client
 import selectors
 import socket
 import statistics
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from bench import load
 from bench.datasets import Dataset
-from bench.ending import program, scratch
+from bench.ending import program
 from bench.goals import Goal, goal_table
 from bench.machine import machine_facts, machine_text, warn_if_busy
 from bench.processes import Process, next_line, own, talking
-from bench.programs import FAILURES, tell, whole, write
+from bench.programs import measured, tell, whole, write
 from bench.sites import Pair, Site
 from bench.tables import plain_table
 from proxy.config.units import show_size
@@ -54,6 +54,11 @@ class Rounds:
     costs: list[float] = field(default_factory=list)
     """CPU seconds of both sites for 2^30 bytes."""
 
+    def note(self, rate: float, cost: float) -> None:
+        """A round is over."""
+        self.rates.append(rate)
+        self.costs.append(cost)
+
 
 class Comparison:
     """The run: transfers without viewers and with them, in turns."""
@@ -62,6 +67,8 @@ class Comparison:
         """`size` bytes a transfer, `rounds` of each kind."""
         self.alone, self.watched = Rounds(), Rounds()
         self.identical = True
+        self.failure = ""
+        """Why it was not measured to the end."""
         self.size = size
         self.rounds = rounds
 
@@ -76,19 +83,21 @@ class Comparison:
         ):
             pair.wait_prepared()
             for _ in range(2):  # cold, and once more, so that windows and buffers have grown
-                self._transfer(Rounds(), file, pair, sink)
+                self._transfer(file, pair, sink)
             for number in range(self.rounds):
                 tell(f"round {number + 1} of {self.rounds}")
-                self._transfer(self.alone, file, pair, sink)
+                alone = self._transfer(file, pair, sink)
                 with watching(pair.sites):
-                    self._transfer(self.watched, file, pair, sink)
+                    watched = self._transfer(file, pair, sink)
+                self.alone.note(*alone)  # both or none
+                self.watched.note(*watched)
 
-    def _transfer(self, rounds: Rounds, file: Path, pair: Pair, sink: Process) -> None:
+    def _transfer(self, file: Path, pair: Pair, sink: Process) -> tuple[float, float]:
+        """Rate and cost."""
         before = pair.cpu_seconds()
         run = load.run(file, pair.forwards["array"], sink, load.Shape())
-        rounds.rates.append(run.rate)
-        rounds.costs.append((pair.cpu_seconds() - before) * (1 << 30) / run.bytes)
         self.identical = self.identical and run.identical
+        return run.rate, (pair.cpu_seconds() - before) * (1 << 30) / run.bytes
 
     def goals(self) -> Iterator[Goal]:
         """Of medians over the rounds' pairs: neighbours had the same machine."""
@@ -156,7 +165,7 @@ def show(comparison: Comparison, console: Console) -> None:
     """Both tables."""
     console.print(f"{machine_text(machine_facts())}; {comparison.size // MIB} MiB a transfer", highlight=False)
     columns = ("MB/s", "least", "most", "CPU s for 1 GiB")
-    table = plain_table(f"Warm, {comparison.rounds} times each", "viewers", *columns, figures=columns)
+    table = plain_table(f"Warm, {len(comparison.alone.rates)} times each", "viewers", *columns, figures=columns)
     for name, rounds in (("none", comparison.alone), (f"{VIEWERS} at each site", comparison.watched)):
         rates = [rate / MB for rate in rounds.rates]
         figures = (statistics.median(rates), min(rates), max(rates), statistics.median(rounds.costs))
@@ -176,10 +185,21 @@ def figures(comparison: Comparison) -> dict[str, object]:
         "watched": asdict(comparison.watched),
         "goals": goals,
         "identical": comparison.identical,
+        "failure": comparison.failure,
     }
 
 
-def main() -> int:
+def conclude(comparison: Comparison, file: Path | None, failure: str) -> bool:
+    """Write the figures, then show them: a terminal that was closed takes no more. Whether all is right."""
+    if not comparison.watched.rates:
+        return False
+    comparison.failure = failure
+    written = not file or write(figures(comparison), file)
+    show(comparison, Console())
+    return comparison.identical and written
+
+
+def main() -> ExitCode:
     """The command; its exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.viewers", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--size", type=whole, default=1024, help="MiB of each transfer (default 1024)")
@@ -189,18 +209,10 @@ def main() -> int:
     options = parser.parse_args()
     if options.view:
         view(options.view)
-        return 1
+        return ExitCode.FAILED
     warn_if_busy()
     comparison = Comparison(options.size * MIB, options.rounds)
-    try:
-        with scratch() as directory:
-            comparison.run(directory)
-    except FAILURES as error:
-        print(f"bench-viewers failed: {error}", file=sys.stderr)
-        return ExitCode.FAILED
-    show(comparison, Console())
-    written = not options.json or write(figures(comparison), options.json)
-    return ExitCode.OK if comparison.identical and written else ExitCode.FAILED
+    return measured("bench-viewers", comparison.run, partial(conclude, comparison, options.json))
 
 
 if __name__ == "__main__":
