@@ -61,7 +61,7 @@ def find(paths: Iterable[Path], remarks: Remarks) -> Iterator[Input]:
     """Everything there is to read, in a fixed order. Raises Unreadable for a path that was named."""
     links: set[tuple[int, int]] = set()
     named = list(paths)
-    places = [Path(os.path.realpath(path)) for path in named]
+    places = list(map(_place, named))
     for number, path in enumerate(named):
         try:
             found = path.stat()
@@ -77,6 +77,14 @@ def find(paths: Iterable[Path], remarks: Remarks) -> Iterator[Input]:
             yield from _within(str(path), remarks, links)
         else:
             yield _named(path, found)
+
+
+def _place(path: Path) -> Path:
+    """Where the path leads. Raises Unreadable: a working directory that was removed leads nowhere."""
+    try:
+        return Path(os.path.realpath(path))
+    except OSError as error:
+        raise _unreadable(path, error) from None
 
 
 def _named_already(number: int, places: Sequence[Path]) -> bool:

@@ -90,6 +90,13 @@ def test_no_permission() -> None:
         assert everything(path)[1].passed_over == {"permission denied": 1}
 
 
+def test_a_path_from_a_directory_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+    with pytest.raises(Unreadable, match="data cannot be read: no such file or directory; check the path"):
+        list(find([Path("data")], Remarks()))
+
+
 @pytest.mark.parametrize("change", ["grow", "shrink", "rewrite", "nothing"])
 def test_files_that_change_meanwhile_are_noted(tmp_path: Path, change: str) -> None:
     path = tmp_path / "busy"
