@@ -6,7 +6,6 @@ log. All of it raises WanFailure, or OperatorError (USAGE) where nothing can be 
 
 import contextlib
 import fcntl
-import importlib
 import json
 import os
 import re
@@ -22,6 +21,7 @@ from bench.wan.stats import MEANINGS, OF_TUN, SETTINGS
 from bench.wan.task import Task
 from bench.wan.wan import PATIENCE, Wan, lacking, start
 from proxy.cli.ending import ended_in_order
+from proxy.cli.loading import load
 from proxy.errors import ExitCode, OperatorError
 
 RUNTIME = Path("/run/isthmus-wan")
@@ -93,7 +93,7 @@ def stats(prefix: str, as_json: bool) -> None:
 def test(backend: str, as_json: bool) -> int:
     """Measure how true lines are here; the exit code."""
     _possible()
-    truth = importlib.import_module("bench.wan.truth")  # its tables take longer to load than other commands take
+    truth = load("bench.wan.truth")  # its tables take longer to load than other commands take
     with ended_in_order():
         code: int = truth.run(backend, as_json)
     return code

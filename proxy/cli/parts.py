@@ -2,7 +2,6 @@
 
 import gc
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import click
@@ -37,6 +36,6 @@ def perform(command: str, *arguments: Any, action: str = "run") -> int | None:
 def import_of_bench(name: str, what: str) -> Any:
     """A module of the bench, which need not be installed. Raises OperatorError, which calls it `what`, if it is not."""
     try:
-        return import_module(f"bench.{name}")
+        return load(f"bench.{name}")
     except ImportError as error:
         raise OperatorError(f"{what} is not installed ({error}); {WITH_BENCH}") from None

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from proxy.cli.loading import load
 from proxy.errors import ExitCode
 
@@ -17,11 +19,20 @@ except BaseException:
     print("the interpreter goes on")
 """
 
+COMMAND = "import sys; sys.path += sys.argv[1:]; from proxy.cli.loading import load; load('swallows')"
+BENCH = """
+import bench, sys
+from proxy.cli.parts import import_of_bench
+bench.__path__ += sys.argv[1:]
+import_of_bench("swallows", "the bench")
+"""
 
-def test_it_ends_though_the_interpreter_would_have_gone_on(tmp_path: Path) -> None:
+
+@pytest.mark.parametrize("begin", [COMMAND, BENCH], ids=["a command", "a part of the bench"])
+def test_it_ends_though_the_interpreter_would_have_gone_on(begin: str, tmp_path: Path) -> None:
     (tmp_path / "swallows.py").write_text(SWALLOWS)
-    begin = f"import sys; sys.path.append({str(tmp_path)!r}); from proxy.cli.loading import load; load('swallows')"
-    done = subprocess.run([sys.executable, "-c", begin], capture_output=True, check=False, timeout=60)
+    command = [sys.executable, "-c", begin, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (ExitCode.INTERRUPTED, b"", b"")
 
 
