@@ -9,6 +9,9 @@ from pathlib import Path
 
 from dedupstore.errors import StoreBusy, StoreUnusable
 
+_BYTES = 512
+"""Of the file, always."""
+
 
 def holder(directory: Path) -> str:
     """Who has the store that is there, as StoreBusy says it; empty if nobody, or if this user may not look.
@@ -27,14 +30,19 @@ def holder(directory: Path) -> str:
 
 
 def _name(file: int) -> str:
-    text = os.pread(file, 512, 0).decode(errors="replace").strip()
-    return text or "another process, which has not said its name yet"
+    return _written(file) or "another process, which has not said its name yet"
+
+
+def _written(file: int) -> str:
+    return os.pread(file, _BYTES, 0).decode(errors="replace").strip()
 
 
 class StoreLock:
     """The `lock` file of a store, held until `release` or the end of the process.
 
-    It names its holder until an orderly release; so if it does when nobody holds it, the last holder died.
+    It names its holder until an orderly release; so if it does when nobody holds it, the last holder died. Such a
+    release leaves blanks, in the same place: on a disk that is full by then there is no room for a file cut to nothing,
+    and nobody could take the store any more.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -55,15 +63,17 @@ class StoreLock:
             if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP):
                 raise
             raise StoreUnusable(f"store {directory} is on a file system without locks; use a local disk") from error
-        self.orphaned = os.fstat(self._file).st_size > 0
+        self.orphaned = bool(_written(self._file))
         """Whoever held it before has not released it in order."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, f"process {os.getpid()} on {os.uname().nodename} since {now}\n".encode(), 0)
+        self._write(f"process {os.getpid()} on {os.uname().nodename} since {now}")
+
+    def _write(self, holder: str) -> None:
+        os.pwrite(self._file, f"{holder:<{_BYTES - 1}}\n".encode(), 0)
 
     def release(self, *, orderly: bool = True) -> None:
         """Let others have the store; unless `orderly` it is left as if this process had died with it."""
         if orderly:
             with suppress(OSError):  # then the next holder looks more closely than it need
-                os.ftruncate(self._file, 0)
+                self._write("")
         os.close(self._file)

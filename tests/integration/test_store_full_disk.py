@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dedupstore import open_store
+from dedupstore import open_store, purge_store
 from dedupstore.errors import StoreUnusable
 from dedupstore.store import ChunkStore
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, held, name_of
@@ -34,6 +34,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def free(disk: Path) -> int:
     room = os.statvfs(disk)
     return room.f_bavail * room.f_frsize
+
+
+def take_the_rest(disk: Path) -> None:
+    with (disk / "others").open("wb") as file:
+        while free(disk):
+            os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), free(disk))
 
 
 def fill_and_check(store: ChunkStore, first: int, containers: int, length: int = LARGE) -> None:
@@ -64,10 +70,7 @@ def test_a_disk_that_others_fill(small_disk: Path) -> None:
     now = 1_700_000_000.0
     store = open_store("disk", SIZE, small_disk / "store", clock=lambda: now)
     fill(store, range(A_CONTAINER * 3))
-    with (small_disk / "others").open("wb") as file:
-        while free(small_disk):
-            os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), free(small_disk))
-            file.seek(0, os.SEEK_END)
+    take_the_rest(small_disk)
     fill(store, range(100, 100 + A_CONTAINER * 4), 8192)
     for round_ in range(5):
         fill(store, range(1000 * round_, 1000 * round_ + A_CONTAINER * 3))
@@ -84,6 +87,26 @@ def test_a_disk_that_others_fill(small_disk: Path) -> None:
     store.close()
 
 
+def test_a_disk_that_is_full_when_the_store_is_opened(small_disk: Path) -> None:
+    """A host that was started anew had no site for want of the 60 bytes by which `lock` names its holder."""
+    store = open_store("disk", SIZE, small_disk / "store")
+    fill(store, range(A_CONTAINER * 3))
+    store.close()
+    take_the_rest(small_disk)
+    store = open_store("disk", SIZE, small_disk / "store")
+    assert len(held(store, range(A_CONTAINER * 3))) == A_CONTAINER * 3
+    fill_and_check(store, 1000, 4)
+    store.close()
+
+
+def test_a_store_on_a_full_disk_is_purged(small_disk: Path) -> None:
+    """That makes room."""
+    open_store("disk", SIZE, small_disk / "store").close()
+    take_the_rest(small_disk)
+    purge_store(small_disk / "store")
+    assert free(small_disk) > 0
+
+
 def test_a_disk_without_room_for_an_empty_store(small_disk: Path) -> None:
     with (small_disk / "others").open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, free(small_disk) - 8192)
@@ -93,7 +116,7 @@ def test_a_disk_without_room_for_an_empty_store(small_disk: Path) -> None:
 
 OPEN = """
 import sys
-from dedupstore import open_store
+from dedupstore import open_store, purge_store
 from dedupstore.errors import StoreUnusable
 try:
     open_store("disk", int(sys.argv[2]), sys.argv[1]).close()

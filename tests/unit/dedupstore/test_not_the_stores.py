@@ -77,10 +77,10 @@ def test_a_refused_purge_leaves_the_mark_of_who_died_with_the_store(filled: Path
     (filled / "set-aside-of-somebody").symlink_to(filled.parent)
     with pytest.raises(StoreUnusable, match="is a symbolic link"):
         purge_store(filled)
-    assert (filled / "lock").read_bytes()
+    assert (filled / "lock").read_bytes().strip()
     (filled / "set-aside-of-somebody").unlink()
     purge_store(filled)
-    assert not (filled / "lock").read_bytes()
+    assert not (filled / "lock").read_bytes().strip()
 
 
 @pytest.mark.parametrize("half", ["containers", "index"])
@@ -97,3 +97,14 @@ def test_a_half_that_was_moved_is_not_begun_by_who_only_asks(filled: Path, half:
     store = open_store("disk", SIZE, filled, keep=True)
     assert held(store, FIVE) == list(FIVE)
     store.close()
+
+
+def test_the_lock_is_written_in_its_place(filled: Path) -> None:
+    """A disk that is full by then has no room for a file that was cut to nothing."""
+    lock = filled / "lock"
+    released = lock.stat()
+    store = opened(filled)
+    assert lock.read_text().startswith("process ")
+    assert lock.stat().st_size == released.st_size > 0
+    store.close()
+    assert lock.stat().st_size == released.st_size
