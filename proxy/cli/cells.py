@@ -3,16 +3,20 @@
 Also what two commands show alike. A status may come from another version, so nothing in it is taken for granted.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from rich import box
+from rich.console import Console, ConsoleOptions
 from rich.table import Table
 from rich.text import Text
 
 from proxy.text import printable
 
+WIDE = 120
+"""Characters of a terminal in which every column has room."""
 SEVERITIES = {"info": "", "warning": "yellow", "error": "bold red"}
 """Styles of events."""
 _SENT_STEPS = {
@@ -38,6 +42,27 @@ def headed_table(*columns: str | Text) -> Table:
         heading.overflow = "ellipsis"
         table.add_column(heading, overflow="fold")
     return table
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """A `headed_table` that does without the columns of some headings where it does not fit into a narrow terminal."""
+
+    table: Table
+    spared: Container[str]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        room = options.max_width
+        fits = console.measure(self.table, options=options.update_width(WIDE)).maximum <= room
+        yield self.table if room >= WIDE or fits else self._narrow()
+
+    def _narrow(self) -> Table:
+        kept = [column for column in self.table.columns if str(column.header) not in self.spared]
+        table = headed_table(*(str(column.header) for column in kept))
+        for row in zip(*(column.cells for column in kept), strict=True):
+            table.add_row(*row)
+        table.caption = self.table.caption
+        return table
 
 
 def plain(value: Any, style: str = "") -> Text:

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from proxy.cli.cells import (
+    Narrowed,
     as_dict,
     as_dicts,
     as_list,
@@ -63,12 +64,19 @@ def _parts(status: dict[str, Any], health: list[Condition]) -> Iterator[Renderab
     yield _headline(status)
     if health:
         yield _health(health)
-    for alarm in as_list(status.get("alarms")):
-        yield plain(f"! {alarm}", "bold red")
+    for alarm in map(str, map(plain, as_list(status.get("alarms")))):
+        if not any(str(each.words).endswith(alarm) for each in health):
+            yield Text(f"! {alarm}", "bold red")
     peers, streams = as_dicts(status.get("peers")), as_dicts(status.get("streams"))
-    yield _peers(peers)
-    tables = _shares(peers), _on_demand(peers), volumes_table(peers), advice_table(peers), _streams(streams)
-    yield from (table for table in tables if table.row_count)
+    yield Narrowed(_peers(peers), {"Outages", "Streams"})
+    tables = (
+        (_shares(peers), {"Priority", "Guarantee", "Sent"}),
+        (_on_demand(peers), {"Peer", "Accepted"}),
+        (volumes_table(peers), {"By", "Average", "In sequence", "95 % within"}),
+        (advice_table(peers), ()),
+        (_streams(streams), {"Peer", "Age", "Compression"}),
+    )
+    yield from (Narrowed(table, spared) for table, spared in tables if table.row_count)
     yield _verdicts(peers, streams)
     yield _waterfall(as_dict(status.get("bytes")))
     yield store_table(as_dict(status.get("store")))

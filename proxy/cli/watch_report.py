@@ -11,6 +11,7 @@ from rich.text import Text
 
 from proxy.cli.cells import (
     SEVERITIES,
+    WIDE,
     as_dict,
     as_dicts,
     as_list,
@@ -45,8 +46,6 @@ SPARKS = 120
 BESIDE_SPARKS = 64
 """Characters of the other columns."""
 BAR = 30
-WIDE = 120
-"""Characters of a terminal in which every column has room."""
 LEFT_OUT = frozenset({"lanes", "loss", "peer", "origin", "compression", "By", "Average", "In sequence", "95 % within"})
 """Columns that a narrower one does without."""
 

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from proxy.cli.cells import duration, rate, size
+from proxy.cli.cells import WIDE, duration, rate, size
 from proxy.cli.report import BAR, MOST_STREAMS, report
 from proxy.cli.status import run
 from proxy.errors import ExitCode, OperatorError
@@ -127,6 +128,14 @@ def test_reasons_and_warnings_have_their_codes_and_remedies() -> None:
     assert found[at + 1] == ["→ a larger one"]
 
 
+def test_an_alarm_that_is_a_reason_is_told_once() -> None:
+    (alarm,) = STATUS["alarms"]
+    reason = {"code": "IST-301", "level": "degraded", "words": alarm}
+    text = shown(STATUS | {"alarms": ["another", alarm]}, health={"store": {"reasons": [reason]}})
+    assert text.count(alarm) == 1
+    assert "! another" in text
+
+
 def test_what_the_table_says() -> None:
     found = rows(shown(STATUS))
     assert ["! the store is full of [red]holes[/red]"] in found
@@ -165,6 +174,24 @@ def test_no_heading_is_split_within_a_word() -> None:
     (heading,) = (row for row, line in enumerate(lines) if line.lstrip().startswith("Stream "))
     assert set(lines[heading + 1].strip()) == {"─"}
     assert not lines[heading - 1].strip()
+
+
+def test_a_narrow_terminal_does_without_some_columns() -> None:
+    """Of a volume it showed "Comm…", and six characters of its name a line."""
+    assert {"Priority", "Outages", "Age", "Compression"} <= headings(shown(STATUS, width=WIDE))
+    narrow = shown(STATUS, width=80)
+    assert {"Priority", "Age", "Compression"}.isdisjoint(headings(narrow))
+    assert "Outages" in headings(narrow), "of a table that has room"
+    found = rows(narrow)
+    assert ["7", "forward replication", "10.0.0.9:51234", "5 MiB", "4 KiB"] in found
+    assert ["west", "forward replication", "-", "12.3 Mbit/s", "3 s"] in found
+    (peer,) = STATUS["peers"]
+    assert "Outages" not in headings(shown({"peers": [peer | {"last_error": "no answer " * 9}]}, width=80))
+
+
+def headings(text: str) -> set[str]:
+    lines = rows(text)
+    return {heading for above, below in pairwise(lines) if set(below[0]) == {"─"} for heading in above}
 
 
 def test_what_is_open_on_demand_is_shown() -> None:

@@ -41,8 +41,8 @@ ADVICE = {"zone": "may help", "colour": "yellow", "words": "a faster line may he
 PEER = {"name": "west", "volumes": [VOLUME, OTHERS], "advice": ADVICE}
 
 
-def shown(*peers: object) -> str:
-    console = Console(width=180)
+def shown(*peers: object, width: int = 180) -> str:
+    console = Console(width=width)
     with console.capture() as captured:
         console.print(report({"status": {"peers": list(peers)}}, 0.0))
     return captured.get()
@@ -56,6 +56,13 @@ def test_a_row_for_reads_and_one_for_writes() -> None:
     assert first[3:7] == ["1, 7 failed", "512 B", "512 B", "99%"]
     assert ["writes", "100", "6.25 MiB", "64 KiB", "99%", "1.5 ms", "2.05 s"] in found
     assert "3, most 16" in shown(PEER)
+
+
+def test_in_80_columns_a_name_takes_a_few_lines_and_no_figure_is_broken() -> None:
+    found = rows(shown(PEER, width=80))
+    at = next(number for number, row in enumerate(found) if "Commands" in row)
+    assert found[at] == ["Volume", "Commands", "Bytes", "Latency", "Under way"]
+    assert found[at + 2] == ["iqn.2001-05.org.example:", "writes", "100", "6.25 MiB", "1.5 ms", "3, most 16"]
 
 
 def test_what_was_not_used_is_not_shown() -> None:
