@@ -38,7 +38,7 @@ def check(draft: Draft, now: datetime) -> None:
 def _check_key(draft: Draft, own: tuple[Certificate, ...]) -> None:
     public_key = read_key(draft, KEY)
     if public_key is not None and own and own[0].public_key != public_key:
-        remedy = "name the key that was made with the certificate, or make both anew: isthmus keygen --force"
+        remedy = f"name the key that was made with the certificate, or make both anew: {_keygen(draft)} --force"
         draft.wrong(KEY, f"does not belong to the certificate in {draft.get(*CERTIFICATE)}", remedy)
 
 
@@ -96,7 +96,7 @@ def read_key(draft: Draft, where: KeyPath, more: str = "") -> bytes | None:
     """The public key of the private one in the file at that key, as `read_file`; notes it if others may read that."""
     public_key = read_file(draft, where, identity.read_public_key, more)
     path = draft.get(*where)
-    if path is not None and identity.is_open(path):
+    if public_key is not None and identity.is_open(path):
         draft.wrong(where, "can be read or written by others than its owner", typed("chmod", "600", path))
     return public_key
 
@@ -120,6 +120,10 @@ def read_file(draft: Draft, where: KeyPath, read: Callable[[Path], _T], more: st
 def _made(draft: Draft, where: KeyPath) -> str:
     """How a file that is missing is made; empty if that is nothing that Isthmus does."""
     if where in (CERTIFICATE, KEY):
-        site = draft.get("site", "name") or "NAME"
-        return f"make certificate and key: isthmus keygen --site {site}, or name other PEM files"
+        return f"make certificate and key: {_keygen(draft)}, or name other PEM files"
     return PAIRING if where[0] == "peer" else ""
+
+
+def _keygen(draft: Draft) -> str:
+    site = draft.get("site", "name") or "NAME"
+    return typed("isthmus", "keygen", "--site", site, "--out", draft.source.parent)

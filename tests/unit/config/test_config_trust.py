@@ -73,12 +73,24 @@ def circle(pair: Path) -> None:
     (pair / "east.key").symlink_to("east.key")
 
 
+def readable_certificate_as_key(pair: Path) -> None:
+    """As all certificates are: to close it would be of no use."""
+    copy("east.crt", "east.key")(pair)
+    (pair / "east.key").chmod(0o644)
+
+
 CERTIFICATE, KEY, PEER = "identity.certificate", "identity.key", "peer[0].certificate"
 
 ONE: list[tuple[str, Spoil, str, str, str]] = [
     # id, what happens to the files, key, what is wrong, remedy
     ("no certificate", lambda d: (d / "east.crt").unlink(), CERTIFICATE, "does not exist ({}/east.crt)", "keygen"),
-    ("no key", lambda d: (d / "east.key").unlink(), KEY, "does not exist ({}/east.key)", "keygen --site east"),
+    (
+        "no key",
+        lambda d: (d / "east.key").unlink(),
+        KEY,
+        "does not exist ({}/east.key)",
+        "keygen --site east --out {}, or",
+    ),
     ("a circle of links", circle, KEY, "does not exist ({}/east.key)", "keygen --site east"),
     ("no peer", lambda d: (d / "west.crt").unlink(), PEER, "does not exist ({}/west.crt)", "on that peer's host"),
     ("rubbish certificate", lambda d: (d / "east.crt").write_text("x"), CERTIFICATE, "not a certificate", "BEGIN CERT"),
@@ -103,6 +115,13 @@ ONE: list[tuple[str, Spoil, str, str, str]] = [
         "BEGIN CERTIFICATE",
     ),
     ("certificate as key", copy("east.crt", "east.key"), KEY, "holds a certificate, not a", "BEGIN PRIVATE KEY"),
+    (
+        "readable certificate as key",
+        readable_certificate_as_key,
+        KEY,
+        "holds a certificate, not a",
+        "BEGIN PRIVATE KEY",
+    ),
     ("passphrase", key_with_passphrase, KEY, "is encrypted with a passphrase", "openssl pkey"),
     (
         "long path",
@@ -111,7 +130,13 @@ ONE: list[tuple[str, Spoil, str, str, str]] = [
         "cannot be read: File name too",
         "let this",
     ),
-    ("other key", copy("west.key", "east.key"), KEY, "does not belong to the certificate in {}/east.crt", "keygen"),
+    (
+        "other key",
+        copy("west.key", "east.key"),
+        KEY,
+        "does not belong to the certificate in {}/east.crt",
+        "--out {} --force",
+    ),
     ("open key", lambda d: (d / "east.key").chmod(0o640), KEY, "read or written by others", "chmod 600 {}/east.key"),
     ("key for all", lambda d: (d / "east.key").chmod(0o604), KEY, "read or written by others", "chmod 600"),
     ("expired", certificate_with(days=(-9, -1)), CERTIFICATE, "has expired (east, ", "isthmus keygen"),
@@ -146,6 +171,13 @@ def test_whatever_is_wrong_with_several_files_is_said_at_once(pair: Path) -> Non
         (CERTIFICATE, "has expired"),
         (PEER, "is this site's own certificate"),
     ]
+
+
+def test_a_site_without_a_name_is_given_none(pair: Path) -> None:
+    (pair / "east.key").unlink()
+    replace(pair, 'name = "east"\n', "")
+    with pytest.raises(ConfigError, match=f"isthmus keygen --site NAME --out {pair}, or"):
+        load(pair / "east.toml")
 
 
 @pytest.mark.parametrize("days", [(-9, -1), (2, 9)], ids=["expired", "not yet valid"])
@@ -224,7 +256,7 @@ class TestPrivateCa:
 
     def test_it_is_missing(self, with_ca: Path) -> None:
         (with_ca / "ca.crt").unlink()
-        with pytest.raises(ConfigError, match="does not exist"):
+        with pytest.raises(ConfigError, match=r"does not exist .*; write the path of a PEM file, absolute"):
             load(with_ca / "west.toml")
 
 
