@@ -35,8 +35,8 @@ def _check_place(config: Path) -> None:
     """A line that is typed where it was printed has the name of the other host's file."""
     with suppress(OSError, ValueError):  # what cannot be looked at is told of when it is read
         if not present(config):
-            where = f"type it on the host of {config.stem}, in the directory of that file; or name this site's file"
-            raise OperatorError(f"{config} is not on this host; {where}")
+            where = f"type the line on the host of {config.stem}, in that file's directory; or name this site's file"
+            raise OperatorError(f"{config} is not there; {where}", ExitCode.CONFIGURATION)
 
 
 def invite(config: Path, reach: str | None) -> None:

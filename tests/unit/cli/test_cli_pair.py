@@ -202,9 +202,15 @@ def test_a_line_that_is_typed_where_it_was_printed(isthmus: Isthmus, tmp_path: P
     """As it was printed: with the name of the other host's file, which is not here."""
     before = content(tmp_path / "west")
     shown = isthmus("pair", hosts["west"], tmp_path / "west" / "east.toml")
-    assert shown.exit_code == ExitCode.FAILED
-    assert "type it on the host of east" in shown.stderr
+    assert shown.exit_code == ExitCode.CONFIGURATION
+    assert "type the line on the host of east" in shown.stderr
     assert content(tmp_path / "west") == before
+
+
+def test_a_file_whose_name_nothing_can_have(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
+    shown = isthmus("pair", hosts["west"], tmp_path / f"{'x' * 300}.toml")
+    assert shown.exit_code == ExitCode.CONFIGURATION
+    assert "cannot be read: File name too long" in shown.stderr
 
 
 def test_a_line_that_was_cut(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
