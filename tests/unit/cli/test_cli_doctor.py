@@ -40,6 +40,7 @@ def test_a_site_that_does_not_run(isthmus: Isthmus, at_home: Path) -> None:
     assert found["peer west"]["level"] == "problem"
     assert found["forward replication"]["found"].endswith(" is free")
     assert not {"tunnel to west", "running site"} & set(found)
+    assert found["clock"]["found"]
 
 
 def test_a_site_that_runs(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
@@ -85,22 +86,31 @@ def with_store(config: Path, mode: str) -> Path:
     return path
 
 
+def of_store(isthmus: Isthmus, config: Path) -> list[str]:
+    """What is found of the store, the words only where it is not well."""
+    shown = json.loads(isthmus("doctor", config, "--json").stdout)["findings"]
+    return [
+        "ok" if each["level"] == "ok" else f"{each['level']}: {each['found']}; {each['remedy']}"
+        for each in shown
+        if each["about"] == "store"
+    ]
+
+
 def test_a_store_that_another_process_has(isthmus: Isthmus, at_home: Path) -> None:
     """All was said to be well, and the site did not start."""
     path = with_store(at_home, "disk")
-    assert findings(isthmus, at_home)["store"]["level"] == "ok"
+    assert of_store(isthmus, at_home) == ["ok"]
     with closing(open_store("disk", 64 << 20, path)):
-        shown = json.loads(isthmus("doctor", at_home, "--json").stdout)["findings"]
-    wrong = [each["found"] for each in shown if each["about"] == "store" and each["level"] == "problem"]
-    assert len(wrong) == 1
-    assert wrong[0].startswith(f"{path} is in use by process {os.getpid()} on ")
-    assert findings(isthmus, at_home)["store"]["level"] == "ok"
+        wrong, beside = of_store(isthmus, at_home)
+    assert wrong.startswith(f"problem: {path} is in use by process {os.getpid()} on ")
+    assert wrong.endswith("; stop that, or name another store.path")
+    assert [beside] == of_store(isthmus, at_home) == ["ok"]
 
 
 def test_a_running_site_has_its_store(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
     east.answers({"site": "east", "peers": []})
     with closing(open_store("disk", 64 << 20, with_store(at_home, "disk"))):
-        assert findings(isthmus, at_home)["store"]["level"] == "ok"
+        assert of_store(isthmus, at_home) == ["ok"]
 
 
 def test_a_store_in_memory_whose_disk_has_died(isthmus: Isthmus, at_home: Path) -> None:

@@ -121,11 +121,12 @@ def test_check_of_a_file_that_is_missing(isthmus: Isthmus, tmp_path: Path) -> No
     assert "none.toml: 1 mistake\n  cannot be read: No such file or directory; give the path" in shown.stderr
 
 
-def test_check_warns_of_certificates_that_end_soon(isthmus: Isthmus, pair: Path) -> None:
-    make(pair / "west", "west", days=(-1, 8))
+@pytest.mark.parametrize(("days", "left"), [(8, "7 days"), (0.9, "21 h")])
+def test_check_warns_of_certificates_that_end_soon(isthmus: Isthmus, pair: Path, days: float, left: str) -> None:
+    make(pair / "west", "west", days=(-1, days))
     shown = isthmus("check", pair / "east.toml")
     assert shown.exit_code == 0
-    assert shown.stderr == f"warning: {pair}/west.crt expires in 7 days; make a new one and give it to both sites\n"
+    assert shown.stderr == f"warning: {pair}/west.crt expires in {left}; make a new one and give it to both sites\n"
 
 
 def test_check_warns_of_peers_and_cas_whose_certificates_are_not_valid(isthmus: Isthmus, pair: Path) -> None:

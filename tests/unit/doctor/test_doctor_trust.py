@@ -36,10 +36,13 @@ def test_a_certificate_that_lasts() -> None:
     assert finding.found == "east, SHA-256 00:01:02:03:04:05:06:07..., until 2026-12-22"
 
 
-def test_a_certificate_that_ends_soon() -> None:
-    (finding,) = judged(29.5)
+@pytest.mark.parametrize(
+    ("days", "words"), [(29.5, "2026-12-21: that is in 29 days"), (0.9, "2026-11-22: that is in 21 h")]
+)
+def test_a_certificate_that_ends_soon(days: float, words: str) -> None:
+    (finding,) = judged(days)
     assert finding.level is Level.ATTENTION
-    assert finding.found.endswith("until 2026-12-21: that is in 29 days")
+    assert finding.found.endswith(f"until {words}")
     assert "isthmus keygen --site east --out DIR" in finding.remedy
 
 

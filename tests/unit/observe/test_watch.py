@@ -259,11 +259,10 @@ def test_each_certificate_that_ends_is_told_once() -> None:
         left = [CertificateStatus(role, name, NOW + (days - second / 864) * 86400) for role, name, days in ends]
         site.pass_(changed(certificates=left[: 1 + second // 100]))
     assert site.told == ["IST-101", "IST-202", "IST-202", "IST-202"]
-    words = [event.words for event in site.watch.journal.after(1, 10).events]
-    assert [each.partition(" ends in ")[0] for each in words] == [
-        "this site's certificate",
-        "the certificate of peer west",
-        "the certificate of peer north",
+    assert [event.words for event in site.watch.journal.after(1, 10).events] == [
+        "this site's certificate ends in 19 days",
+        "the certificate of peer west ends in 9 days",
+        "the certificate of peer north ends in 9 days",
     ]
 
 
