@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from proxy.cli.cells import headed_table, milliseconds, number, plain, rate, size
+from proxy.cli.cells import Narrowed, headed_table, milliseconds, number, plain, rate, size
 from proxy.cli.plan_report import way_cells
 
 BAR = 30
@@ -20,7 +20,7 @@ REPEATS = 0.001
 def report(found: dict[str, Any]) -> Iterator[RenderableType]:
     """All parts."""
     yield _savings(found)
-    yield _chunk_sizes(found)
+    yield Narrowed(_chunk_sizes(found), {"Chunks"})
     yield _stores(found["store"])
     yield from _advice(found)
     for line in found["lines"]:

@@ -79,7 +79,7 @@ def _buffers(buffers: dict[str, Any]) -> Iterator[RenderableType]:
     table.add_row("needed: bandwidth x round trip", f"{buffers['bandwidth_delay']:,}")
     table.add_row("buffer limits of both kernels, at least twice that", f"{buffers['limit']:,}")
     yield table
-    yield plain(f"{SYSCTL_FILE} on both sites' hosts (then: sysctl --system):")
+    yield plain(f"{SYSCTL_FILE} on both sites' hosts, then sysctl --system:")
     for line in buffers["sysctl"]:
         yield plain(f"  {line}")
     yield plain("")

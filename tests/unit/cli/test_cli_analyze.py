@@ -46,6 +46,14 @@ def test_as_tables(isthmus: Isthmus, volume: Path) -> None:
     assert max(map(len, shown.stdout.splitlines())) <= 80
 
 
+def test_in_60_columns_no_share_is_broken(isthmus: Isthmus, volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It showed "0.451" above "%"."""
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = isthmus("analyze", volume).stdout.splitlines()
+    shares = [line for line in lines if line.lstrip().startswith(("4 KiB", "8 KiB", "16 KiB", "32 KiB", "64 KiB"))]
+    assert [line.count(" %") for line in shares] == [4] * 5
+
+
 def test_what_gains_nothing_is_said(isthmus: Isthmus, tmp_path: Path) -> None:
     (tmp_path / "encrypted").write_bytes(b"".join(Dataset("encrypted", MIB)))
     assert "encrypted or compressed already" in " ".join(isthmus("analyze", tmp_path).stdout.split())
