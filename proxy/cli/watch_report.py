@@ -4,6 +4,7 @@ Made from the API's answers, which may come from another version, or be missing:
 """
 
 import math
+import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -45,6 +46,8 @@ SPARKS = 120
 """Seconds of a line of throughput at most: one a character."""
 BESIDE_SPARKS = 64
 """Characters of the other columns."""
+BESIDE_HEALTH = 20
+"""Characters of a level and its code, and the space behind them."""
 BAR = 30
 LEFT_OUT = frozenset({"lanes", "loss", "peer", "origin", "compression", "By", "Average", "In sequence", "95 % within"})
 """Columns that a narrower one does without."""
@@ -69,7 +72,7 @@ def sections(answers: Answers, now: float, width: int) -> list[Section]:
     events = as_dicts(answers["events"].get("events"))
     sparks = max(1, min(SPARKS, width - BESIDE_SPARKS))
     shown = [
-        Section((_headline(status), "", "", ""), list(_health(answers, now))),
+        Section(("Health", _headline(status)), list(_health(answers, now, max(BAR, width - BESIDE_HEALTH)))),
         Section(("Throughput", "now", "peak", "average", "until now"), list(_throughput(answers["history"], sparks))),
         Section(("Sent since the start", "", "", ""), list(_waterfall(as_dict(status.get("bytes"))))),
         Section(
@@ -92,9 +95,12 @@ def _headline(status: dict[str, Any]) -> Text:
     return Text(f"{name}, {site_state(status)}, up {duration(status.get('uptime_seconds'))}")
 
 
-def _health(answers: Answers, now: float) -> Iterator[Row]:
+def _health(answers: Answers, now: float, room: int) -> Iterator[Row]:
+    """As many rows as it takes: the remedy stands at the end."""
     for each in conditions(answers["health"], answers["warnings"], now):
-        yield each.level, each.words, each.since, each.remedy
+        said = " ".join(filter(None, (str(each.words), each.since, str(each.remedy))))
+        for at, line in enumerate(textwrap.wrap(said, room)):
+            yield "" if at else each.level, line
 
 
 def _throughput(history: dict[str, Any], sparks: int) -> Iterator[Row]:

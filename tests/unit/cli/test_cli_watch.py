@@ -65,7 +65,7 @@ def lines(answers: dict[str, dict[str, Any]], width: int = 200, height: int = 60
 def test_all_that_the_page_shows() -> None:
     text = "\n".join(" ".join(line.split()) for line in lines(ANSWERS))
     for part in (
-        "east 0.1.0, ready, up 1 d 2 h",
+        "Health east 0.1.0, ready, up 1 d 2 h",
         "critical peer west is away for 1 min 0 s",
         "critical IST-102 tunnel of peer west: no lane is up for 1 min 0 s → see the line",
         "warning IST-501 forward array: does not reduce → encrypt later",
@@ -91,6 +91,14 @@ def test_a_narrow_terminal_does_without_some_columns() -> None:
     text = "\n".join(" ".join(line.split()) for line in lines(ANSWERS, width=100))
     assert "west up 100 ms 1 Mbit/s - wan rate 93% the line" in text
     assert "7 forward replication - - source idle 61% nothing came" in text
+
+
+def test_a_remedy_is_shown_to_its_end() -> None:
+    """It was cut off, mostly as a whole."""
+    remedy = "see the peer's last error; `isthmus doctor` on both hosts says what keeps them apart"
+    warning = {"code": "IST-102", "subject": "peer west", "words": "there is no tunnel to it", "remedy": remedy}
+    shown = " ".join(lines(NOTHING | {"warnings": {"warnings": [warning]}}, width=60)).split()
+    assert f"warning IST-102 peer west: there is no tunnel to it → {remedy}" in " ".join(shown)
 
 
 @pytest.mark.parametrize("height", [*range(1, 12), 20, 24, 30, 44])
