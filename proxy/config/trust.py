@@ -38,7 +38,7 @@ def check(draft: Draft, now: datetime) -> None:
 def _check_key(draft: Draft, own: tuple[Certificate, ...]) -> None:
     public_key = read_key(draft, KEY)
     if public_key is not None and own and own[0].public_key != public_key:
-        remedy = f"name the key that was made with the certificate, or make both anew: {_keygen(draft)} --force"
+        remedy = f"name the key that was made with the certificate, or make both anew: {_keygen(draft, KEY)} --force"
         draft.wrong(KEY, f"does not belong to the certificate in {draft.get(*CERTIFICATE)}", remedy)
 
 
@@ -120,10 +120,10 @@ def read_file(draft: Draft, where: KeyPath, read: Callable[[Path], _T], more: st
 def _made(draft: Draft, where: KeyPath) -> str:
     """How a file that is missing is made; empty if that is nothing that Isthmus does."""
     if where in (CERTIFICATE, KEY):
-        return f"make certificate and key: {_keygen(draft)}, or name other PEM files"
+        return f"make certificate and key: {_keygen(draft, where)}, or name other PEM files"
     return PAIRING if where[0] == "peer" else ""
 
 
-def _keygen(draft: Draft) -> str:
+def _keygen(draft: Draft, where: KeyPath) -> str:
     site = draft.get("site", "name") or "NAME"
-    return typed("isthmus", "keygen", "--site", site, "--out", draft.source.parent)
+    return typed("isthmus", "keygen", "--site", site, "--out", draft.get(*where).parent)

@@ -1,6 +1,7 @@
 """`isthmus keygen` and `isthmus check`, from nothing to a pair that is right."""
 
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -22,6 +23,15 @@ def test_a_pair_from_nothing(isthmus: Isthmus, tmp_path: Path) -> None:
     for site in ("east", "west"):
         shown = isthmus("check", tmp_path / f"{site}.toml")
         assert (shown.exit_code, shown.stderr) == (0, "")
+
+
+def test_what_is_missing_is_made_as_check_says(isthmus: Isthmus, pair: Path) -> None:
+    for name in ("east.crt", "east.key"):
+        (pair / name).unlink()
+    shown = isthmus("check", pair / "east.toml").stderr
+    (remedy,) = set(re.findall(r"; make certificate and key: isthmus (.+), or name", shown))
+    assert isthmus(*shlex.split(remedy)).exit_code == 0
+    assert isthmus("check", pair / "east.toml").exit_code == 0
 
 
 def test_keygen_says_what_it_made(isthmus: Isthmus, tmp_path: Path) -> None:
