@@ -28,7 +28,7 @@ def measured(bench: str, measure: Callable[[Path], None], conclude: Callable[[st
         with scratch() as directory:
             measure(directory)
     except FAILURES as error:
-        failure = str(error)
+        failure = str(error) or repr(error)
     except BaseException as error:  # an interrupt, or a defect
         failure = "interrupted" if isinstance(error, KeyboardInterrupt) else repr(error)
         raise

@@ -9,20 +9,27 @@ from bench.programs import measured
 from proxy.errors import ExitCode
 
 
-def test_what_was_measured_before_a_failure_is_concluded(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(LoadFailure("the sink died"), "the sink died"), (TimeoutError(), "TimeoutError()")],
+    ids=["in words", "without any"],
+)
+def test_what_was_measured_before_a_failure_is_concluded(
+    error: Exception, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     concluded: list[str] = []
 
     def measure(directory: Path) -> None:
         assert directory.is_dir()
-        raise LoadFailure("the sink died")
+        raise error
 
     def conclude(failure: str) -> bool:
         concluded.append(failure)
         return True
 
     assert measured("bench-any", measure, conclude) is ExitCode.FAILED
-    assert concluded == ["the sink died"]
-    assert capsys.readouterr().err == "bench-any failed: the sink died\n"
+    assert concluded == [words]
+    assert capsys.readouterr().err == f"bench-any failed: {words}\n"
 
 
 @pytest.mark.parametrize(("right", "code"), [(True, ExitCode.OK), (False, ExitCode.FAILED)])
