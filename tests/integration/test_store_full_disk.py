@@ -116,7 +116,7 @@ def test_a_disk_without_room_for_an_empty_store(small_disk: Path) -> None:
 
 OPEN = """
 import sys
-from dedupstore import open_store, purge_store
+from dedupstore import open_store
 from dedupstore.errors import StoreUnusable
 try:
     open_store("disk", int(sys.argv[2]), sys.argv[1]).close()
