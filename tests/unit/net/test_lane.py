@@ -32,6 +32,7 @@ class Owner:
     bursts: int = 0
     broken: str = ""
     reason: str = ""
+    needless: bool | None = None
     then: Callable[[], None] = field(default=lambda: None)
 
     def frame(self, lane: Lane, frame: Frame) -> None:
@@ -48,7 +49,7 @@ class Owner:
         self.broken = reason
 
     def lost(self, lane: Lane, reason: str) -> None:
-        self.reason = reason
+        self.reason, self.needless = reason, lane.needless
 
 
 @dataclass
@@ -133,6 +134,19 @@ def test_nor_one_that_its_owner_ends(stage: Stage) -> None:
     next_round(stage.loop)
     assert stage.owner.numbers == [0]
     stage.transport.resume_reading.assert_not_called()
+
+
+@pytest.mark.parametrize("needless", [False, True])
+def test_who_is_told_of_an_end_knows_whether_it_is_a_failure(stage: Stage, needless: bool) -> None:
+    stage.lane.close(CloseCode.SURPLUS, "enough", needless=needless)
+    assert stage.owner.needless is needless
+
+
+@pytest.mark.parametrize("code", [CloseCode.SURPLUS, CloseCode.NOT_A_PEER])
+def test_a_visitor_that_only_looked_is_no_failure(silent: Stage, code: CloseCode) -> None:
+    silent.lane.dialler = False
+    silent.brings(encode(FrameType.CLOSE, 0, 0, encode_close(code, "seen")))
+    assert silent.owner.needless is (code is CloseCode.SURPLUS)
 
 
 def test_a_breach_in_a_later_round_is_one(stage: Stage) -> None:
