@@ -159,8 +159,10 @@ def status(config: Path, as_json: bool, watch: bool) -> int | None:
     How well it is and why, and its warnings, each with a code and a remedy (deploy/EVENTS.md); its peers, streams and
     store, what limits each of them and by which figure (deploy/GUIDE.md, "Why is it slow?"), and what reduction saves.
     With --watch, live: throughput, volumes and events as well; where there is no terminal, and with --json, anew each
-    second until Ctrl-C. Asks the site's status listener, so it works
-    on the site's own host, for anybody who can read its file and, where that names one, the token.
+    second until Ctrl-C. In a terminal of less than 120 characters some tables lack columns; --json has everything.
+
+    Asks the site's status listener, so it works on the site's own host, for anybody who can read its file and, where
+    that names one, the token.
     """
     return _perform("status", config, as_json, watch)
 

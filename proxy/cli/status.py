@@ -2,13 +2,14 @@
 
 import contextlib
 import json
+import os
 import time
 from pathlib import Path
 
 from rich.console import Console, RenderableType
 
 from proxy.cli.api import Api, fetch_status
-from proxy.cli.cells import plain
+from proxy.cli.cells import WIDE, plain
 from proxy.cli.output import say
 from proxy.cli.report import ASKED, report
 from proxy.cli.watch import watch as watch_site
@@ -29,13 +30,13 @@ def run(config: Path, as_json: bool, watch: bool) -> None:
     elif as_json:
         say(json.dumps(fetch_status(site), indent=2))
     else:
-        Console().print(_page(site))
+        _console().print(_page(site))
 
 
 def _follow(site: SiteConfig, as_json: bool) -> None:
     """Until it is interrupted: one page that is kept, or where no terminal can keep one, one below the other; or one
     JSON object a line, which an error ends, as other programs would expect."""
-    console = Console()
+    console = _console()
     if not as_json and console.is_terminal and not console.is_dumb_terminal:
         watch_site(site)
         return
@@ -45,6 +46,14 @@ def _follow(site: SiteConfig, as_json: bool) -> None:
         else:
             console.print(_page_or_words(site))
         time.sleep(INTERVAL)
+
+
+def _console() -> Console:
+    """Where there is no terminal, every column has room: rich would take it for one of 80 characters."""
+    console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = WIDE
+    return console
 
 
 def _page(site: SiteConfig) -> RenderableType:

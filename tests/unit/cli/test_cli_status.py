@@ -189,6 +189,17 @@ def test_a_narrow_terminal_does_without_some_columns() -> None:
     assert "Outages" not in headings(shown({"peers": [peer | {"last_error": "no answer " * 9}]}, width=80))
 
 
+def test_where_there_is_no_terminal_no_column_is_left_out(
+    isthmus: Isthmus, pair: Path, east: StatusSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever sends it to a file or to another program, which has no width."""
+    east.answers(STATUS)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert {"Priority", "Age", "Compression"} <= headings(isthmus("status", pair / "east.toml").stdout)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert {"Priority", "Age", "Compression"}.isdisjoint(headings(isthmus("status", pair / "east.toml").stdout))
+
+
 def headings(text: str) -> set[str]:
     lines = rows(text)
     return {heading for above, below in pairwise(lines) if set(below[0]) == {"─"} for heading in above}
