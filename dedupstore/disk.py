@@ -315,12 +315,12 @@ class DiskStore(DiskCache):
                 added=[(container, self._roster[container.id]) for container in written],
                 lost=dict(self._gone.lost),
                 rows={changed: self._roster[changed] for changed in self._gone.changed() if self._settled(changed)},
-                notes=self._notes.changes(lambda container: container in known or self._settled(container)),
+                notes=self._beliefs.changes(lambda container: container in known or self._settled(container)),
             )
 
     def _committed(self, change: Change, written: list[Container]) -> None:
         self._index.refresh()
-        self._notes.written()
+        self._beliefs.written()
         self._settle(written)
         self._gone.committed(change)
         if written:
@@ -330,7 +330,7 @@ class DiskStore(DiskCache):
 
     def _not_committed(self, change: Change, written: list[Container], fault: StoreFault, size: int) -> bool:
         """`size`: of the file of containers, in bytes. True if that is to be cut."""
-        self._notes.give_back()
+        self._beliefs.give_back()
         self._gone.refused(change)
         self._unlearn(written)
         relieved = isinstance(fault, DiskFull) and self._stop_growing(fault, size)

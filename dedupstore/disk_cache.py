@@ -46,13 +46,15 @@ def _writers(slots: int) -> int:
 class DiskCache(ContainerStore):
     """Containers in a slab of fixed size: those being filled, those that wait to be written, and those read lately."""
 
+    _beliefs: RecordedBeliefs
+
     def __init__(self, files: StoreFiles, figures: StoreFigures, cache_bytes: int, clock: Callable[[], float]) -> None:
-        self._notes = RecordedBeliefs(clock, files.peers, self._recorded_belief)
+        beliefs = RecordedBeliefs(clock, files.peers, self._recorded_belief)
         self._layout = files.containers.layout
         slots = cache_bytes // self._layout.slot_bytes
         writers = max(1, min(_writers(slots), files.slots.limit // 8))
         slab = Slab(slots, self._layout.slot_bytes)
-        super().__init__(figures, slab, self._notes, clock, files.next, writers, self._layout.slot_bytes)
+        super().__init__(figures, slab, beliefs, clock, files.next, writers, self._layout.slot_bytes)
         self.identity = files.identity
         self.epochs = files.epochs
         self._path = files.path
@@ -130,7 +132,7 @@ class DiskCache(ContainerStore):
     def noted(self) -> bool:
         """As ChunkStore says. Never while writing fails: then it is tried as seldom as learning."""
         with self._lock:
-            return not (self._doubtful or self._failing.holds) and self._notes.due(self._settled)
+            return not (self._doubtful or self._failing.holds) and self._beliefs.due(self._settled)
 
     def _begin_container(self, writer: int) -> Container | None:
         before = self._seal_open(writer)
@@ -175,7 +177,7 @@ class DiskCache(ContainerStore):
         return row
 
     def _forget(self, container: int) -> Container | None:
-        self._notes.forget(container)
+        self._beliefs.forget(container)
         return self._release(container)
 
     def _release(self, container: int) -> Container | None:
