@@ -232,7 +232,7 @@ class ContainerStore(ABC):
         return 0
 
     @property
-    def noted(self) -> bool:
+    def write_due(self) -> bool:
         """As ChunkStore says."""
         return False
 

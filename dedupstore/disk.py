@@ -97,9 +97,9 @@ class DiskStore(DiskCache):
         return self._alarms.keys() <= {"set-aside"}
 
     @property
-    def noted(self) -> bool:
+    def write_due(self) -> bool:
         """As ChunkStore says."""
-        return super().noted or self._look_due() or self._probe_due() or self._growth_due()
+        return super().write_due or self._look_due() or self._probe_due() or self._growth_due()
 
     def write(self) -> None:
         """As ChunkStore says."""

@@ -129,7 +129,7 @@ class DiskCache(ContainerStore):
         return min(MOST_UNWRITTEN, self._slots.limit * least // _UNWRITTEN_PART, most)
 
     @property
-    def noted(self) -> bool:
+    def write_due(self) -> bool:
         """As ChunkStore says. Never while writing fails: then it is tried as seldom as learning."""
         with self._lock:
             return not (self._doubtful or self._failing.holds) and self._beliefs.due(self._settled)

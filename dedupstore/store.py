@@ -153,8 +153,8 @@ class ChunkStore(Protocol):
         """Above so many the loop should pause its sources: there is room for little more, and then none is learned."""
 
     @property
-    def noted(self) -> bool:
-        """True if `write` has something to note about peers, or to look at, though no container waits for it. Cheap."""
+    def write_due(self) -> bool:
+        """True if `write` has something to do though no container waits: notes on peers, a look at the disk. Cheap."""
 
     def write(self) -> None:
         """Writer: write notes about peers, and sealed containers; not all of them where many wait.

@@ -91,7 +91,7 @@ class StoreWorker:
 
     def note(self) -> None:
         """Once a second: write whatever waits, also what is noted about peers, since more may never come."""
-        if self.store.unwritten or self.store.noted:
+        if self.store.unwritten or self.store.write_due:
             self._write()
         if self._impatient and self.is_silent():
             impatient, self._impatient = self._impatient, {}

@@ -64,7 +64,7 @@ def test_a_disk_that_has_room_again_is_used_again(store: ChunkStore, disk: Disk,
     clock.now += 59
     assert put(store, 0) is None, "it does not look at once"
     clock.now += 2
-    assert store.noted
+    assert store.write_due
     store.write()
     assert "stays at 0 MiB" in store.alarms[0], "half of what is free is for others, and that is little"
 

@@ -34,7 +34,7 @@ def store(tmp_path: Path) -> Iterator[ChunkStore]:
 
 
 def due(store: ChunkStore) -> bool:
-    return store.noted
+    return store.write_due
 
 
 def after_a_power_cut(tmp_path: Path) -> ChunkStore:

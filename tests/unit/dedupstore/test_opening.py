@@ -134,11 +134,11 @@ def test_copies_that_are_deleted_are_an_alarm_no_more(filled: Path) -> None:
     store = open_store("disk", SIZE, filled, cache_bytes=32 << 20, clock=lambda: now)
     for name in set_aside(filled):
         shutil.rmtree(filled / name)
-    assert (len(store.alarms), store.noted) == (2, False)
+    assert (len(store.alarms), store.write_due) == (2, False)
     now += 120
-    assert store.noted
+    assert store.write_due
     store.write()
-    assert (store.alarms, store.noted) == ((), False)
+    assert (store.alarms, store.write_due) == ((), False)
     store.close()
 
 
@@ -148,7 +148,7 @@ def test_copies_that_stay_are_looked_for_rarely(filled: Path) -> None:
     store = open_store("disk", SIZE, filled, cache_bytes=32 << 20, clock=lambda: now)
     now += 120
     store.write()
-    assert (len(store.alarms), store.noted) == (2, False)
+    assert (len(store.alarms), store.write_due) == (2, False)
     store.close()
 
 

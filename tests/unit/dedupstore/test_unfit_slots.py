@@ -53,7 +53,7 @@ def is_hole(file: int, offset: int) -> bool:
 
 
 def due(store: ChunkStore) -> bool:
-    return store.noted
+    return store.write_due
 
 
 def test_a_slot_that_cannot_be_written_is_left_alone(store: ChunkStore, disk: Disk) -> None:
@@ -78,7 +78,7 @@ def test_slots_that_cannot_be_written_are_left_alone_by_a_single_stream(store: C
     for number in range(A_CONTAINER * SLOTS * 9):
         disk.now += 5
         put(store, number)
-        if store.unwritten or store.noted:  # as each second
+        if store.unwritten or store.write_due:  # as each second
             store.write()
     assert store.figures().containers == SLOTS - 3
     (alarm,) = store.alarms
@@ -96,7 +96,7 @@ def test_a_disk_that_is_full_when_it_is_tried_costs_no_containers(store: ChunkSt
     before, errors = store.figures().containers, disk.errors
     for _ in range(100):
         disk.now += 1
-        if store.noted:
+        if store.write_due:
             store.write()
     assert store.figures().containers == before
     assert disk.errors - errors < 4
@@ -160,7 +160,7 @@ def test_a_disk_that_works_again_is_an_alarm_no_more(store: ChunkStore, disk: Di
     fill(store, range(2000, 2001))
     errors = disk.errors
     for _ in range(3):
-        if store.noted:
+        if store.write_due:
             store.write()
     assert disk.errors == errors + 1, "it is tried as seldom as with containers"
     assert store.alarms == (alarm,)

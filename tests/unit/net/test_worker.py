@@ -28,7 +28,7 @@ class Store:
         self.done: list[str] = []
         self.unwritten = 2
         self.unwritten_max = 1
-        self.noted = False
+        self.write_due = False
         self.told: list[bytes] = []
 
     def load(self, name: bytes, *, whole: bool = False, soon: Iterable[bytes] = ()) -> None:
@@ -84,7 +84,7 @@ async def rest() -> None:
 async def note(noted: bool) -> list[str]:
     store = Store()
     async with worker_of(store) as worker:
-        store.unwritten, store.noted = 0, noted
+        store.unwritten, store.write_due = 0, noted
         store.disk.set()
         worker.kick()
         worker.note()
