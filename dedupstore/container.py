@@ -141,6 +141,11 @@ def _directory(container: int, sealed: int, used: int, entries: memoryview, layo
     return Directory(sealed, names, offsets)
 
 
+def aligned(length: int) -> memoryview:
+    """So many bytes that begin at a page, as a file that is open for direct access wants them."""
+    return memoryview(mmap.mmap(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+
+
 class Slab:
     """Slots in one anonymous mapping, handed out and taken back. Every call may come from any thread."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Final, TypeVar
 
-from dedupstore.container import LARGE, PAGE_BYTES, SMALL, Container, Directory, Layout, Slab, read_directory
+from dedupstore.container import LARGE, PAGE_BYTES, SMALL, Container, Directory, Layout, aligned, read_directory
 from dedupstore.errors import Damaged, DiskFull, FileTooLong, StoreFault
 from dedupstore.fingerprint import fingerprint
 
@@ -112,9 +112,7 @@ class ContainerFile:
         The page is there from the beginning: where it were not, a full disk would take none, but containers in place of
         others all the same.
         """
-        page = Slab(1, PAGE_BYTES).take()
-        assert page is not None
-        self._write(page, PAGE_BYTES, self._direct)
+        self._write(aligned(PAGE_BYTES), PAGE_BYTES, self._direct)
 
     def load(self, slot: int, container: int, memory: memoryview) -> Container:
         """Reader: read a slot into `memory`, which is as long. Raises Damaged if that container is not in it."""

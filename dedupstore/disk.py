@@ -11,7 +11,7 @@ from itertools import accumulate, islice, takewhile
 from os import PathLike
 from pathlib import Path
 
-from dedupstore.container import Container, Layout, Slab
+from dedupstore.container import Container, Layout, aligned
 from dedupstore.disk_cache import MOST_UNWRITTEN, DiskCache
 from dedupstore.errors import DiskFull, FileTooLong, IndexFull, StoreFault, StoreUnusable
 from dedupstore.index import Change
@@ -148,8 +148,7 @@ class DiskStore(DiskCache):
         """As ChunkStore says."""
         with self._lock:
             containers = list(self._roster)
-        scratch = Slab(1, self._layout.slot_bytes).take()
-        assert scratch is not None
+        scratch = aligned(self._layout.slot_bytes)
         sound, invalid = 0, self._figures.invalid
         for done, container in enumerate(containers, 1):
             sound += self._verify_container(container, scratch)
