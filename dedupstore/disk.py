@@ -23,9 +23,9 @@ from dedupstore.store import CONTAINER_BYTES, StoreFigures
 CACHE_BYTES = 160 << 20
 LEAST_CACHE_BYTES = 8 * CONTAINER_BYTES
 
-_BATCH_BYTES = MOST_UNWRITTEN // 2
-"""Of containers in one transaction. Fingerprints are all over the index, so a small transaction writes nearly as many
-of its pages as a large one. While these are written, as many may gather."""
+_TOGETHER_BYTES = MOST_UNWRITTEN // 2
+"""Of containers in one transaction, at most. Fingerprints are all over the index, so a small transaction writes nearly
+as many of its pages as a large one. While these are written, as many may gather."""
 
 _RELIEFS = 4
 """How often room is sought for a transaction that found the index map full, an old container each time."""
@@ -68,7 +68,7 @@ class DiskStore(DiskCache):
             raise StoreUnusable(f"a store cache of {cache_bytes} bytes is too small; give it at least 32 MiB")
         files = open_files(Path(path), size_bytes, clock, new, walk=walk, keep=keep)
         self._owner = files.lock
-        self._batch = _BATCH_BYTES // files.containers.layout.slot_bytes
+        self._most_together = _TOGETHER_BYTES // files.containers.layout.slot_bytes
         try:
             super().__init__(files, StoreFigures("disk", size_bytes), cache_bytes, clock)
         except OSError as error:
@@ -109,20 +109,20 @@ class DiskStore(DiskCache):
             self._probe()
         if self._growth_due():
             self._grow()
-        for containers in self._batches():
+        for containers in self._transactions():
             self._write_together(containers)
 
-    def _batches(self) -> Iterator[list[Container]]:
+    def _transactions(self) -> Iterator[list[Container]]:
         """The containers that wait, in transactions that the index has room for when each is begun.
 
         One at least, perhaps without any: there may be notes.
         """
         with self._lock:
-            waiting = list(islice(self._sealed.values(), self._batch))
+            waiting = list(islice(self._sealed.values(), self._most_together))
         while True:
-            together = self._together(waiting)
-            yield waiting[:together]
-            waiting = waiting[together:]
+            fitting = self._fitting(waiting)
+            yield waiting[:fitting]
+            waiting = waiting[fitting:]
             if not waiting:
                 return
 
@@ -169,9 +169,9 @@ class DiskStore(DiskCache):
         self._containers.clear()
         del self._slab
 
-    def _together(self, containers: list[Container]) -> int:
-        """How many are written and committed together: no more than the index has room for, or the oldest would have to
-        go though there are free slots."""
+    def _fitting(self, containers: list[Container]) -> int:
+        """How many fit into one transaction: with more than the index has room for, the oldest would have to go though
+        there are free slots."""
         with suppress(StoreFault):  # it shows again when they are committed
             room = self._index.room() if len(containers) > 1 else 0
             return max(1, sum(1 for _ in takewhile(room.__ge__, accumulate(map(self._keys_with, containers)))))
