@@ -354,7 +354,7 @@ class DiskCache(ContainerStore):
         asked would have it loaded again and again. The container has lost nothing that it lists.
         """
         with self._lock:
-            if place[0] in self._containers and name not in self._places and self._indexed(name, place):
+            if place[0] in self._containers and name not in self._places and self._index_leads_to(name, place):
                 self._gone.lost[name] = place[0]
                 self._figures.invalid += 1
 
@@ -369,11 +369,11 @@ class DiskCache(ContainerStore):
         intact = self._roster[loaded.id].entries == len(loaded.fingerprints)
         for entry, name in enumerate(loaded.fingerprints):
             known, place = self._places.get(name), (loaded.id, entry)
-            if (known is None or known[0] < loaded.id) and (intact or self._indexed(name, place)):
+            if (known is None or known[0] < loaded.id) and (intact or self._index_leads_to(name, place)):
                 self._places[name] = place
 
-    def _indexed(self, name: bytes, place: Place) -> bool:
-        """Whether the index still leads to that place: the container lists chunks that were dropped from it."""
+    def _index_leads_to(self, name: bytes, place: Place) -> bool:
+        """True if it still does: the container lists also chunks that were dropped from it. The lock is held."""
         with suppress(StoreFault):
             found = self._index.find(name)
             return found is not None and found[0] == place and self._gone.lost.get(name) != place[0]
@@ -436,7 +436,7 @@ class DiskCache(ContainerStore):
     def _verify_chunk(self, held: Container, entry: int, row: Row) -> bool | None:
         """Whether the chunk is sound; None if the store has it elsewhere or no more."""
         name, place = held.fingerprints[entry], (held.id, entry)
-        located = self._indexed_at(name) if row.settled else self._places.get(name)
+        located = self._indexed_place(name) if row.settled else self._places.get(name)
         if located != place:
             return None
         if fingerprint(held.chunk(entry)) == name:
@@ -445,7 +445,8 @@ class DiskCache(ContainerStore):
             self._drop_chunk(name, place, held.length(entry))
         return False
 
-    def _indexed_at(self, name: bytes) -> Place | None:
+    def _indexed_place(self, name: bytes) -> Place | None:
+        """Where the chunk lies by the index, whatever memory says. Takes the lock."""
         found = self._find_elsewhere(name)
         return None if found is None else found[0]
 
@@ -475,7 +476,7 @@ class DiskCache(ContainerStore):
 
         `container`: if the index does not know the name.
         """
-        place = self._indexed_at(name)
+        place = self._indexed_place(name)
         if place is None:
             return container
         return None if self._names(place[0])[place[1] : place[1] + 1] == [name] else place[0]

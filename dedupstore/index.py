@@ -318,7 +318,7 @@ class Index:
         with _translated():
             fresh.mkdir(mode=0o700)
             self._env.copy(os.fsencode(fresh), compact=True)  # type: ignore[arg-type]  # the stub knows only text
-            _settle(fresh / "data.mdb")
+            _sync_copy(fresh / "data.mdb")
             self.close()
             os.replace(fresh / "data.mdb", self._data)
         return Index(self.path, map_bytes)
@@ -420,7 +420,7 @@ class Index:
         return free.f_bavail * free.f_frsize < _LEAST_FREE
 
 
-def _settle(copy: Path) -> None:
+def _sync_copy(copy: Path) -> None:
     """LMDB neither syncs a copy nor gives it the mode of its own files. A name may reach the disk before the data."""
     file = os.open(copy, os.O_RDONLY | os.O_CLOEXEC)
     try:
