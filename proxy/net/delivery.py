@@ -177,9 +177,9 @@ class Delivery:
         if needs.load is not None:
             self._held_by = Waiting.STORE
             self._owner.worker.load(needs.load, self._go_on, self._owner.reading, patient=False, soon=needs.soon)
-        elif needs.behind is not None:
+        elif needs.load_behind is not None:
             self._held_by = Waiting.STORE
-            self._owner.worker.load_behind(needs.behind, self._go_on, self._owner.reading)
+            self._owner.worker.load_behind(needs.load_behind, self._go_on, self._owner.reading)
         else:
             self._traffic.misses += len(needs.ask)
             self._owner.misses.ask(self._stream, needs.ask)

@@ -44,7 +44,7 @@ class Needs:
     load: bytes | None = None
     soon: list[bytes] = field(default_factory=list)
     """With it: what the stream will need then, and may have loaded next."""
-    behind: bytes | None = None
+    load_behind: bytes | None = None
     """A chunk to be loaded, and what was stored behind its container as well."""
     ask: list[bytes] = field(default_factory=list)
 
@@ -101,7 +101,7 @@ class Obtaining:
 
     def run(self, n: int, name: bytes, before: bytes) -> list[bytes]:
         """The names of the run's n chunks, or none if the batch has to wait. `before`: the chunk that it follows."""
-        return self._listed(n, name) or self._behind(n, name, before)
+        return self._listed(n, name) or self._stored_run(n, name, before)
 
     def learn(self, name: bytes, data: bytes | memoryview) -> None:
         """The peer has taught this chunk, so it holds it, too."""
@@ -240,13 +240,13 @@ class Obtaining:
             raise BatchError(f"a list of {len(data)} bytes for a RUN of {n} chunks")
         return _names_in(data)
 
-    def _behind(self, n: int, name: bytes, before: bytes) -> list[bytes]:
+    def _stored_run(self, n: int, name: bytes, before: bytes) -> list[bytes]:
         """The run's chunks, if they are what the store holds; none if that is not known yet, or the peer is asked."""
         place = self._place or self._held(before)
         names = stored_behind(self._store, self._holdings, place, n) if place is not None else []
         if len(names) < n and not self._looked and not self._silent():
             self._looked = True
-            self._needs = Needs(behind=names[-1] if names else before)
+            self._needs = Needs(load_behind=names[-1] if names else before)
             return []
         self._looked = False
         if len(names) == n and fingerprint(b"".join(names)) == name:

@@ -316,8 +316,8 @@ class Stream:
     def _note(self, needs: Needs | None) -> None:
         if needs is None:
             return
-        self._to_load = needs.load or needs.behind
-        self._behind = needs.behind is not None
+        self._to_load = needs.load or needs.load_behind
+        self._behind = needs.load_behind is not None
         lists = sum(self.encoder.underway.listed(name) is not None for name in needs.ask)
         self.lists += lists
         self.misses += len(needs.ask) - lists

@@ -108,7 +108,7 @@ def test_before_asking_what_may_follow_is_loaded() -> None:
     far = mostly_cold(2)
     decoder = decoder_of(far)
     assert decoder.feed(FOUR) is None
-    assert decoder.obtaining.needs() == Needs(behind=NAMES[1])
+    assert decoder.obtaining.needs() == Needs(load_behind=NAMES[1])
     far.store.load(NAMES[1])
     far.store.prefetch(NAMES[1])
     decoded = decoder.advance()
@@ -147,7 +147,7 @@ def test_it_is_looked_for_once() -> None:
     hold(far, *CHUNKS[:2])
     decoder = decoder_of(far)
     assert decoder.feed(FOUR) is None
-    assert decoder.obtaining.needs() == Needs(behind=NAMES[1])
+    assert decoder.obtaining.needs() == Needs(load_behind=NAMES[1])
     assert decoder.advance() is None
     assert decoder.obtaining.needs() == Needs(ask=[RUN_NAME])
 
@@ -164,10 +164,10 @@ def test_a_chunk_of_a_run_may_have_to_be_loaded_or_filled(far: Site) -> None:
         needs = decoder.obtaining.needs()
         assert needs is not None
         asked.append(needs)
-        for loaded in filter(None, (needs.load, needs.behind)):
+        for loaded in filter(None, (needs.load, needs.load_behind)):
             far.store.load(loaded)
-        if needs.behind:
-            far.store.prefetch(needs.behind)
+        if needs.load_behind:
+            far.store.prefetch(needs.load_behind)
         for one in needs.ask:
             decoder.obtaining.fill(one, listed if one == name else CHUNKS[NAMES.index(one)])
         decoded = decoder.advance()
@@ -199,7 +199,7 @@ def test_with_a_run_that_is_not_known_all_others_of_the_batch_are_asked_for() ->
     token, name, listed = run_of(*NAMES[6:8])
     tokens = FIRST, RUN_TOKEN, reference_token(NAMES[5]), token, FIRST, RUN_TOKEN
     assert decoder.feed(batch(*tokens, plain=11_000)) is None
-    assert decoder.obtaining.needs() == Needs(behind=NAMES[0])
+    assert decoder.obtaining.needs() == Needs(load_behind=NAMES[0])
     assert decoder.advance() is None
     assert decoder.obtaining.needs() == Needs(ask=[RUN_NAME, name])
     decoder.obtaining.fill(RUN_NAME, LISTED)
@@ -220,7 +220,7 @@ def test_another_peers_chunks_are_no_run(far: Site) -> None:
         token, name, _ = run_of(*guess)
         decoder = decoder_of(other)
         assert decoder.feed(batch(FIRST, token, plain=4000)) is None
-        assert decoder.obtaining.needs() == Needs(behind=NAMES[0])
+        assert decoder.obtaining.needs() == Needs(load_behind=NAMES[0])
         assert decoder.advance() is None
         assert decoder.obtaining.needs() == Needs(ask=[name])
 

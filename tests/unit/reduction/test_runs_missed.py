@@ -26,7 +26,7 @@ def test_another_peers_chunks_in_the_next_container_are_no_run() -> None:
     token, name, _ = run_of(*NAMES[1:6])
     decoder = decoder_of(other)
     assert decoder.feed(batch(FIRST, token, plain=6000)) is None
-    assert decoder.obtaining.needs() == Needs(behind=NAMES[4])
+    assert decoder.obtaining.needs() == Needs(load_behind=NAMES[4])
     assert decoder.advance() is None
     assert decoder.obtaining.needs() == Needs(ask=[name])
 
@@ -38,7 +38,7 @@ def test_each_run_is_looked_for() -> None:
     for first in (2, 5):
         token, _, _ = run_of(*NAMES[first + 1 : first + 3])
         assert decoder.feed(batch(reference_token(NAMES[first]), token, plain=3000)) is None
-        assert decoder.obtaining.needs() == Needs(behind=NAMES[first])
+        assert decoder.obtaining.needs() == Needs(load_behind=NAMES[first])
         far.store.prefetch(NAMES[first])
         decoded = decoder.advance()
         assert decoded is not None
