@@ -109,8 +109,8 @@ class SpanCoders(Coders):
         super().note(traffic)
         framer, weaver = self.encoder.framer, self.decoder.weaver
         traffic.pdus = framer.pdus + weaver.pdus
-        traffic.records = self.encoder.sent
-        traffic.records_compressed = self.encoder.coded
+        traffic.records = self.encoder.records_taken
+        traffic.records_compressed = self.encoder.records_coded
         traffic.digests_computed = weaver.digests
         traffic.digests_wrong = framer.wrong_digests
 

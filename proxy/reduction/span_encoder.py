@@ -26,10 +26,10 @@ _RECORDS_TARGET = 32 << 10
 
 _compress = zstd(3)
 
-READ_BYTES = 64 << 10
-"""How much is read at once unless long PDUs come: all of it may be records, of which a batch takes no more than
-RECORDS_MAX."""
-_READ_MOST = READ_BYTES + (4 << 10)
+LOOK_BYTES = 64 << 10
+"""How much is read before it is looked at, unless long PDUs come: all of it may be records, of which a batch takes no
+more than RECORDS_MAX."""
+_LOOK_MOST = LOOK_BYTES + (4 << 10)
 """Likewise, behind payload that a header has announced, which is no records."""
 _MARGIN = 64
 _EXPANSION = 12
@@ -68,7 +68,7 @@ class SpanEncoder:
         """As of `Spans`."""
         self._view = memoryview(bytearray())  # until the array first sends
         self._filled = 0  # of that: what was read and not looked at
-        self._goal = READ_BYTES  # bytes at which that is looked at
+        self._goal = LOOK_BYTES  # bytes at which that is looked at
         self._gathers = False  # only then, or when the source pauses
         self._plain = False  # what comes goes to the encoder as it is
         self._records: deque[tuple[int, bytes]] = deque()
@@ -77,10 +77,10 @@ class SpanEncoder:
         self._due = min(encoder.grain, _RECORDS_TARGET)
         """Bytes of records that wait for nothing more."""
         self._taken = 0  # payload in batches that were taken
-        self.sent = 0
+        self.records_taken = 0
         """Bytes of records in batches that were taken."""
-        self.coded = 0
-        """What sections came to."""
+        self.records_coded = 0
+        """What these came to in sections."""
 
     # -- as of Encoder -----------------------------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ class SpanEncoder:
         if self._plain:
             return self._encoder.buffer(most)
         if not self._view:
-            self._view = memoryview(bytearray(2 * _READ_MOST))
+            self._view = memoryview(bytearray(2 * _LOOK_MOST))
         return self._view[self._filled : min(self._filled + most, self._goal)]
 
     def shrink(self) -> None:
@@ -169,7 +169,7 @@ class SpanEncoder:
                 encoder.flush()
         awaited = framer.awaited
         self._gathers = awaited > 0
-        self._goal = self._worth_reading(awaited) if awaited else READ_BYTES
+        self._goal = self._worth_reading(awaited) if awaited else LOOK_BYTES
 
     def _worth_reading(self, awaited: int) -> int:
         """How much to read before the next look: up to the end of the header behind the long PDU that is under way.
@@ -177,12 +177,12 @@ class SpanEncoder:
         So its payload comes in few pieces. Where there is room for it the next PDU as well, so that two share the cost
         of a look. `awaited`: as of `Framer`.
         """
-        if awaited > _READ_MOST:
-            rest = awaited % READ_BYTES
-            return rest if rest > _READ_MOST - READ_BYTES else READ_BYTES
+        if awaited > _LOOK_MOST:
+            rest = awaited % LOOK_BYTES
+            return rest if rest > _LOOK_MOST - LOOK_BYTES else LOOK_BYTES
         announced = self.framer.announced
         both = awaited + self.framer.usual_length
-        return both if announced and both - announced <= _READ_MOST else awaited
+        return both if announced and both - announced <= _LOOK_MOST else awaited
 
     def flush(self, *, patient: bool = False) -> None:
         """The source pauses: put what is left into the batch. `take` all before the next pause."""
@@ -218,7 +218,7 @@ class SpanEncoder:
     def ending(self) -> tuple[int, bytes]:
         """What END says: the total of plain bytes, and the mark to learn the last chunk if no batch carries it."""
         total, tokens = self._drafts.ending()
-        return total + self.sent, tokens
+        return total + self.records_taken, tokens
 
     def take(self) -> OutgoingBatch | None:
         """The next batch, or None if there is none that delivers anything. As of `Drafts`."""
@@ -252,7 +252,7 @@ class SpanEncoder:
         if record[0] == PLAIN:
             self._plain = True
             self._payload.lose_sight()
-            recognised = bool(self._records or self.sent)
+            recognised = bool(self._records or self.records_taken)
             if self._fell is not None:
                 self._fell(self.framer.fallen or "", recognised)
             if not recognised:
@@ -279,9 +279,9 @@ class SpanEncoder:
         if not length:
             return NO_SECTION
         self._records_length -= length
-        self.sent += length
+        self.records_taken += length
         section = _section(length, b"".join(predicted))
-        self.coded += len(section.coded)
+        self.records_coded += len(section.coded)
         return section
 
 

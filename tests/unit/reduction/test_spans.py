@@ -8,7 +8,7 @@ from dedupstore.chunker import Chunker
 from proxy.iscsi.pdu import Sender
 from proxy.reduction.batch import BATCH_PLAIN_MAX, NO_SECTION, RECORDS_MAX, dissect
 from proxy.reduction.span_decoder import SpanDecoder
-from proxy.reduction.span_encoder import READ_BYTES, SpanEncoder
+from proxy.reduction.span_encoder import LOOK_BYTES, SpanEncoder
 from tests.unit.iscsi.pdus import (
     INQUIRY,
     command,
@@ -60,7 +60,7 @@ def test_a_volume_is_written_and_read(header_digest: bool, data_digest: bool) ->
     agreed = {"header_digest": header_digest, "data_digest": data_digest}
     talk = Talk(*two_sites())
     talk.log_in(**agreed)
-    talk.out.say(writes(in_order(64 * KIB), 64 * KIB, 8 * KIB, **agreed), READ_BYTES)
+    talk.out.say(writes(in_order(64 * KIB), 64 * KIB, 8 * KIB, **agreed), LOOK_BYTES)
     talk.back.say(b"".join(response(tag, header_digest=header_digest) for tag in range(16)))
     talk.out.say(command(99, read_10(8, 16), header_digest=header_digest))
     talk.back.say(data_in(99, VOLUME[4096 : 4096 + 8192], status=True, **agreed))
@@ -76,7 +76,7 @@ def test_digests_are_computed_on_the_far_side_and_not_sent() -> None:
     for digest, content in ((True, volume), (False, bare)):
         talk = Talk(*two_sites())
         talk.log_in(digest, digest)
-        talk.out.say(content, READ_BYTES)
+        talk.out.say(content, LOOK_BYTES)
         wires.append(talk.out.wire)
         assert isinstance(talk.out.decoder, SpanDecoder)
         assert talk.out.decoder.weaver.digests == (16 * 9 + 16 * 8 if digest else 0)
@@ -97,7 +97,7 @@ def test_a_second_pass_finds_everything(most: int, order: object) -> None:
     ):
         talk.log_in()
         before = talk.out.literal
-        talk.out.say(content, READ_BYTES)
+        talk.out.say(content, LOOK_BYTES)
         literal = talk.out.literal - before
     assert literal < len(content) - len(VOLUME) + 1000
     assert second.out.wire < len(VOLUME) // 100
@@ -108,7 +108,7 @@ def test_small_commands_do_not_fill_the_store() -> None:
     near, far = two_sites()
     talk = Talk(near, far, Chunker())
     talk.log_in()
-    talk.out.say(writes(shuffled(512), 512, 512), READ_BYTES)
+    talk.out.say(writes(shuffled(512), 512, 512), LOOK_BYTES)
     assert len(VOLUME) / len(near.store.names) > 3 * KIB
     talk.end()
 
@@ -161,7 +161,7 @@ def literal_of_the_last(*contents: bytes) -> int:
         talk = Talk(near, far, Chunker())
         talk.log_in()
         before = talk.out.literal
-        talk.out.say(content, READ_BYTES)
+        talk.out.say(content, LOOK_BYTES)
         literal = talk.out.literal - before
         talk.end()
     return literal
@@ -214,10 +214,10 @@ def test_what_broke_off_may_have_left_the_store() -> None:
     for lost in (False, True):
         talk = Talk(near, far, Chunker())
         talk.log_in()
-        talk.out.say(b"".join(half(at, 0) for at in volume), READ_BYTES)
+        talk.out.say(b"".join(half(at, 0) for at in volume), LOOK_BYTES)
         for name in near.store.names if lost else []:
             near.store.lose(name)
-        talk.out.say(b"".join(half(at, 4 * KIB) for at in volume), READ_BYTES)
+        talk.out.say(b"".join(half(at, 4 * KIB) for at in volume), LOOK_BYTES)
         talk.end()
 
 
@@ -242,7 +242,7 @@ def test_files_that_moved_are_found_between_forced_borders() -> None:
                 for tag, at in enumerate(range(0, len(VOLUME), 64 * KIB))
             )
         before = talk.out.literal
-        talk.out.say(content, READ_BYTES)
+        talk.out.say(content, LOOK_BYTES)
         literal = talk.out.literal - before
     assert literal < len(VOLUME) // 5
 
@@ -257,9 +257,9 @@ def test_a_section_is_as_long_as_a_receiver_takes_it(unit: bytes) -> None:
     talk = Talk(*two_sites())
     talk.log_in()
     lead = command(1, write_10(0, 8)) + data_out(1, noise(3000))
-    talk.out.say(lead + unit * (6 * RECORDS_MAX // len(unit)), READ_BYTES)
+    talk.out.say(lead + unit * (6 * RECORDS_MAX // len(unit)), LOOK_BYTES)
     longest = max(dissect(memoryview(batch.data)).section.records for batch in talk.out.batches)
-    assert READ_BYTES // 2 < longest <= RECORDS_MAX
+    assert LOOK_BYTES // 2 < longest <= RECORDS_MAX
     talk.end()
 
 
@@ -271,7 +271,7 @@ def test_what_is_known_goes_in_long_batches() -> None:
         talk = Talk(near, far, chunker)
         talk.log_in()
         before = len(talk.out.batches)
-        talk.out.say(writes(in_order(1 << 20), 1 << 20, 64 * KIB), READ_BYTES)
+        talk.out.say(writes(in_order(1 << 20), 1 << 20, 64 * KIB), LOOK_BYTES)
     assert len(talk.out.batches) - before == 3
     talk.end()
 
@@ -281,7 +281,7 @@ def test_batches_are_legal_however_long_chunks_are() -> None:
     talk = Talk(*two_sites(), Chunker(64 * KIB, 128 * KIB, 256 * KIB))
     talk.log_in()
     for size in (512, 64 * KIB):
-        talk.out.say(data_out(9, bytes(size)) * ((3 << 20) // size), READ_BYTES)
+        talk.out.say(data_out(9, bytes(size)) * ((3 << 20) // size), LOOK_BYTES)
     longest = max(dissect(memoryview(batch.data)).plain for batch in talk.out.batches)
     assert 256 * KIB <= longest <= BATCH_PLAIN_MAX
     talk.end()
@@ -294,8 +294,8 @@ def test_what_follows_a_source_that_stopped_within_a_digest_is_cut_by_content_al
     talk.out.say(command(1, write_10(0, 512)) + data_out(1, VOLUME[: 63 * KIB], data_digest=True)[:-2])
     talk.out.give_up()
     rest = noise(1 << 20)
-    for at in range(0, len(rest), READ_BYTES):
-        talk.out.write(rest[at : at + READ_BYTES])
+    for at in range(0, len(rest), LOOK_BYTES):
+        talk.out.write(rest[at : at + LOOK_BYTES])
         assert len(talk.out.encoder.buffer(1 << 20)) > 0
     talk.end()
 
@@ -309,7 +309,7 @@ def test_on_a_slow_line_records_go_in_short_batches() -> None:
     before = len(talk.out.batches)
     talk.out.write(5 * ping)
     assert talk.out.encoder.pending == (0, 0)  # they were taken at once
-    talk.out.say(writes([0, 8 * KIB], 8 * KIB, 512) + 40 * ping, READ_BYTES)
+    talk.out.say(writes([0, 8 * KIB], 8 * KIB, 512) + 40 * ping, LOOK_BYTES)
     assert max(batch.plain for batch in talk.out.batches[before:]) <= 2 * grain + 34 * 49 + len(ping)
     assert len(talk.out.batches) - before <= 2 + (45 * (len(ping) + 1) + 16 * KIB + 34 * 49) // grain
     talk.end()
@@ -433,8 +433,8 @@ def test_no_more_is_read_than_credit_allows(data: bytes, padding: bytes | None) 
     affordable = talk.out.encoder.affordable(credit)
     assert affordable > credit * 9 // 10
     content = (one * (affordable // len(one) + 1))[:affordable]
-    for at in range(0, len(content), READ_BYTES):
-        talk.out.write(content[at : at + READ_BYTES])
+    for at in range(0, len(content), LOOK_BYTES):
+        talk.out.write(content[at : at + LOOK_BYTES])
     talk.out.pause()
     talk.out.settle()
     taken = len(talk.out.batches) - batches
@@ -447,10 +447,10 @@ def test_a_header_costs_a_byte_or_two_in_steady_traffic() -> None:
     talk.log_in()
     encoder = talk.out.encoder
     assert isinstance(encoder, SpanEncoder)
-    talk.out.say(writes(in_order(4 * KIB), 4 * KIB, 4 * KIB), READ_BYTES)
-    before = encoder.coded
-    talk.out.say(writes(shuffled(4 * KIB), 4 * KIB, 4 * KIB), READ_BYTES)
-    assert (encoder.coded - before) / (2 * len(in_order(4 * KIB))) < 6
+    talk.out.say(writes(in_order(4 * KIB), 4 * KIB, 4 * KIB), LOOK_BYTES)
+    before = encoder.records_coded
+    talk.out.say(writes(shuffled(4 * KIB), 4 * KIB, 4 * KIB), LOOK_BYTES)
+    assert (encoder.records_coded - before) / (2 * len(in_order(4 * KIB))) < 6
 
 
 def test_what_a_record_says_of_no_volume_is_compressed() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from dedupstore.chunker import Chunker
 from proxy.reduction.batch import RECORDS_MAX, dissect
-from proxy.reduction.span_encoder import READ_BYTES
+from proxy.reduction.span_encoder import LOOK_BYTES
 from tests.unit.iscsi.pdus import command, data_out, pdu, write_10
 from tests.unit.reduction.sites import noise, two_sites
 from tests.unit.reduction.span_sites import Talk
@@ -19,12 +19,12 @@ def test_long_pdus_are_read_to_the_next_header() -> None:
     talk = Talk(*two_sites(), Chunker())
     talk.log_in()
     encoder = talk.out.encoder
-    assert len(encoder.buffer(1 << 20)) == READ_BYTES
+    assert len(encoder.buffer(1 << 20)) == LOOK_BYTES
     talk.out.say(command(1, write_10(0, 512)) + data_out(1, VOLUME[: 100 * KIB])[:1048])
     first = len(encoder.buffer(1 << 20))
-    assert first == 100 * KIB - 1000 + 48 - READ_BYTES
+    assert first == 100 * KIB - 1000 + 48 - LOOK_BYTES
     talk.out.say(VOLUME[1000 : 1000 + first])
-    assert len(encoder.buffer(1 << 20)) == READ_BYTES
+    assert len(encoder.buffer(1 << 20)) == LOOK_BYTES
     assert len(encoder.buffer(100)) == 100
 
 
@@ -35,7 +35,7 @@ def test_short_pdus_are_read_many_at_once(come: int) -> None:
     talk.log_in()
     short = data_out(1, VOLUME[: 8 * KIB])
     talk.out.say(command(1, write_10(0, 512)) + 4 * short + (2 * short)[:come])
-    assert len(talk.out.encoder.buffer(1 << 20)) == READ_BYTES
+    assert len(talk.out.encoder.buffer(1 << 20)) == LOOK_BYTES
 
 
 def test_two_long_pdus_are_read_at_once() -> None:
@@ -82,7 +82,7 @@ def test_a_silent_source_takes_no_room_but_that_of_what_came() -> None:
         talk.out.say(command(1, write_10(0, 32)) + one + one[:100])
         before = tracemalloc.get_traced_memory()[0]
         talk.out.encoder.shrink()
-        assert before - tracemalloc.get_traced_memory()[0] > 2 * READ_BYTES + 128 * KIB
+        assert before - tracemalloc.get_traced_memory()[0] > 2 * LOOK_BYTES + 128 * KIB
     finally:
         tracemalloc.stop()
     talk.out.say(one[100:])
