@@ -22,9 +22,6 @@ from proxy.iscsi.errors import RecordError
 from proxy.iscsi.pdu import BASIC_BYTES, OPCODE_MASK, Opcode
 from proxy.iscsi.record import HEADER_AT, NOT_A_PDU, PDU_FLAGS, SHORTEST_PDU, other_length, pdu_length
 
-RESTORED_MAX = 1 << 20
-"""Bytes of records that a section comes to at most: each of its own may stand for 49."""
-
 PLACES = 128
 NEW = 0x90
 
@@ -171,10 +168,10 @@ class Restorer:
         self._oldest = 0
         self._usual: list[tuple[int, ...]] = [(0,) * 12] * (OPCODE_MASK + 1)
 
-    def restore(self, section: bytes, most: int = RESTORED_MAX) -> list[bytes]:
+    def restore(self, section: bytes, most: int) -> list[bytes]:
         """The records of a section, which has whole ones only and comes to so many bytes at most.
 
-        RecordError for what no Predictor writes.
+        Each byte of its own may stand for 49. RecordError for what no Predictor writes.
         """
         records: list[bytes] = []
         left = most

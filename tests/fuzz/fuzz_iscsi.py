@@ -98,10 +98,10 @@ def sections(content: bytes) -> None:
         if kind & 1:
             weaver.payload([memoryview(piece)])
         else:
-            records = restorer.restore(piece)
+            records = restorer.restore(piece, 1 << 20)
             weaver.records(records)
             again = b"".join(map(predictor.predict, records))
-            assert Restorer().restore(b"".join(map(Predictor().predict, records))) == records
+            assert Restorer().restore(b"".join(map(Predictor().predict, records)), 1 << 20) == records
             assert len(again) <= len(piece) + 50 * len(records)
         total += sum(map(len, weaver.take(0.0)))
         assert weaver.total == total

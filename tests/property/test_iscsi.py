@@ -146,7 +146,7 @@ def test_prediction_is_exact(headers: list[bytes], times: int) -> None:
         step = [header[:-4] + at.to_bytes(4) for header in headers]
         assert all(len(record) == pdu_length(record) == BASIC_BYTES + 1 for record in step)
         section = b"".join(predictor.predict(record) for record in step)
-        assert restorer.restore(section) == step
+        assert restorer.restore(section, 1 << 20) == step
 
 
 @settings(max_examples=300)
@@ -155,7 +155,7 @@ def test_any_section_is_records_or_refused(sections: list[bytes]) -> None:
     restorer = Restorer()
     for section in sections:
         try:
-            records = restorer.restore(section)
+            records = restorer.restore(section, 1 << 20)
         except RecordError:
             return
         assert all(records)

@@ -72,7 +72,7 @@ class Direction:
         spans = [span._replace(data=bytes(span.data)) for span in cut]
         self.spans += spans
         section = b"".join(self._predictor.predict(bytes(span.data)) for span in spans if not span.is_payload)
-        self.weaver.records(self._restorer.restore(section))
+        self.weaver.records(self._restorer.restore(section, 1 << 20))
         for span in spans:
             if span.is_payload:
                 self.weaver.payload([span.data])

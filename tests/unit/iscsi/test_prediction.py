@@ -36,7 +36,7 @@ def test_a_new_difference_names_the_words_that_are_new() -> None:
     tags = (5, 12, 11)
     section = b"".join(predictor.predict(b"\0" + pdu(0, tag=tag)) for tag in tags)
     assert section == bytes.fromhex("90 00 0011 0480 0105  90 00 0011 00 0107  90 00 0010 10")
-    assert restorer.restore(section) == [b"\0" + pdu(0, tag=tag) for tag in tags]
+    assert restorer.restore(section, 1 << 20) == [b"\0" + pdu(0, tag=tag) for tag in tags]
 
 
 def test_tasks_that_take_turns_are_known_by_their_tags() -> None:
@@ -51,7 +51,7 @@ def test_tasks_that_take_turns_are_known_by_their_tags() -> None:
     coded = [predictor.predict(record) for record in records]
     assert max(map(len, coded[:8])) > 8
     assert [len(one) for one in coded[10:]] == [1] * 22
-    assert restorer.restore(b"".join(coded)) == records
+    assert restorer.restore(b"".join(coded), 1 << 20) == records
 
 
 def test_tasks_without_end_take_no_memory_without_end() -> None:
@@ -59,7 +59,7 @@ def test_tasks_without_end_take_no_memory_without_end() -> None:
     predictor, restorer = Predictor(), Restorer()
     tags = [*range(3 * TASKS), *range(3 * TASKS)]
     records = [bytes((PAYLOAD,)) + data_out(tag, bytes(4), 7 * tag * tag)[:48] for tag in tags]
-    assert restorer.restore(b"".join(map(predictor.predict, records))) == records
+    assert restorer.restore(b"".join(map(predictor.predict, records)), 1 << 20) == records
 
 
 def test_nor_do_they_on_both_sides_alike() -> None:
@@ -79,7 +79,7 @@ def test_nor_do_they_on_both_sides_alike() -> None:
 def test_any_word_comes_back(word: int) -> None:
     predictor, restorer = Predictor(), Restorer()
     record = b"\0" + pdu(0, tag=word)
-    assert restorer.restore(predictor.predict(record)) == [record]
+    assert restorer.restore(predictor.predict(record), 1 << 20) == [record]
 
 
 def test_the_oldest_difference_makes_room() -> None:
@@ -91,7 +91,7 @@ def test_the_oldest_difference_makes_room() -> None:
     assert all(len(one) > 1 for one in coded)
     again = b"\0" + pdu(0, tag=tags[-1] + 1)  # the step from the second record to the third, long ago
     assert len(predictor.predict(again)) > 1
-    assert restorer.restore(b"".join(coded)) == records
+    assert restorer.restore(b"".join(coded), 1 << 20) == records
 
 
 @pytest.mark.parametrize(
@@ -119,4 +119,4 @@ def test_the_oldest_difference_makes_room() -> None:
 )
 def test_what_no_predictor_writes(section: bytes) -> None:
     with pytest.raises(RecordError):
-        Restorer().restore(section)
+        Restorer().restore(section, 1 << 20)
