@@ -16,7 +16,7 @@ from pathlib import Path
 
 from proxy.history.file import HistoryFault, HistoryFile, Kept, open_history
 from proxy.observe.answers import Event
-from proxy.observe.journal import kept
+from proxy.observe.journal import bounded
 from proxy.observe.ranges import RANGES
 from proxy.observe.steps import Key, Row
 
@@ -33,7 +33,7 @@ class Batch:
     def over(self, former: "Batch") -> "Batch":
         """Both; of what both have, this one's. No more steps and events than the book and the journal hold."""
         events = {event.number: event for event in (*former.events, *self.events)}
-        told = kept(sorted(events.values(), key=lambda event: event.number))
+        told = bounded(sorted(events.values(), key=lambda event: event.number))
         return Batch(_newest({**former.steps, **self.steps}), told, {**former.facts, **self.facts}, self.now)
 
 

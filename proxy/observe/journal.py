@@ -101,7 +101,7 @@ class Journal:
             del self._last[next(iter(self._last))]
 
 
-def kept(events: Sequence[Event]) -> list[Event]:
+def bounded(events: Sequence[Event]) -> list[Event]:
     """Of those, oldest first, what a journal keeps of them."""
     if len(events) <= EVENTS_MAX:
         return list(events)
