@@ -11,7 +11,7 @@ A_WHILE = 600.0
 """Seconds for which, to health and warnings, what has happened still counts: "in the last ten minutes"."""
 
 
-class Readings:
+class _Readings:
     """The last so many readings."""
 
     def __init__(self, most: int) -> None:
@@ -42,8 +42,8 @@ class Trend:
     def __init__(self, seconds: float) -> None:
         """Remembers so many, beyond the last minute in steps of a sixtieth of that."""
         self._step = seconds / 60
-        self._fine = Readings(round(A_MINUTE) + 1)
-        self._coarse = Readings(61)
+        self._fine = _Readings(round(A_MINUTE) + 1)
+        self._coarse = _Readings(61)
         self._now = 0.0
         self._last: Counters = {}
 
