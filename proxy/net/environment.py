@@ -9,7 +9,7 @@ from proxy.config.model import Export, SiteConfig
 from proxy.net.turns import Turns
 from proxy.net.worker import StoreWorker
 from proxy.observe.processor import Processor
-from proxy.protocol.tunnel import TunnelSettings
+from proxy.protocol.settings import TunnelSettings
 from proxy.reduction.beginnings import Beginnings
 from proxy.reduction.load import CompressionLoad
 

@@ -28,7 +28,7 @@ from proxy.net.within import within
 from proxy.net.worker import StoreWorker
 from proxy.observe.processor import Processor
 from proxy.protocol.codes import CloseCode, ResetCode
-from proxy.protocol.tunnel import TunnelSettings
+from proxy.protocol.settings import TunnelSettings
 
 log = logging.getLogger(__name__)
 

@@ -46,8 +46,6 @@ from proxy.protocol.state import TunnelState
 from proxy.protocol.streams import Streams
 from proxy.protocol.writes import Write, Writes
 
-__all__ = ["Tunnel", "TunnelSettings"]
-
 
 class Tunnel:
     """Everything between this site and one peer. Not thread-safe."""

@@ -24,7 +24,8 @@ with atheris.instrument_imports(include=["proxy.protocol"]) if FUZZING else null
     from proxy.protocol.events import DataReceived, Event, StreamOffered
     from proxy.protocol.hello import Hello
     from proxy.protocol.reader import Buffer, Frame, FrameReader
-    from proxy.protocol.tunnel import Tunnel, TunnelSettings
+    from proxy.protocol.settings import TunnelSettings
+    from proxy.protocol.tunnel import Tunnel
 
 SETTINGS = TunnelSettings(memory=1 << 20, unacked_max=1 << 20, streams=4)
 MEMORY_MAX = 8 << 20

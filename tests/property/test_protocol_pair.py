@@ -14,7 +14,8 @@ from proxy.protocol import events
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import OpenRefused
 from proxy.protocol.reader import Frame, FrameReader
-from proxy.protocol.tunnel import Tunnel, TunnelSettings
+from proxy.protocol.settings import TunnelSettings
+from proxy.protocol.tunnel import Tunnel
 
 SETTINGS = TunnelSettings(initial_credit=64 << 10, memory=1 << 20, unacked_max=128 << 10, streams=3, grace=1000.0)
 SIDES = st.integers(0, 1)

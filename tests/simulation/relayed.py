@@ -32,7 +32,7 @@ from proxy.protocol.codes import FrameType
 from proxy.protocol.errors import HelloRefused
 from proxy.protocol.hello import Hello
 from proxy.protocol.reader import FrameReader
-from proxy.protocol.tunnel import TunnelSettings
+from proxy.protocol.settings import TunnelSettings
 from tests.simulation.clockwork import Clockwork
 from tests.unit.config.contract import EAST, WEST
 

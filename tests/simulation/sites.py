@@ -16,8 +16,9 @@ from proxy.protocol.errors import HelloRefused, OpenRefused
 from proxy.protocol.frames import decode_close, encode_close
 from proxy.protocol.hello import Hello
 from proxy.protocol.reader import Frame, FrameReader, encode
+from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import PLAIN, Priority, Share
-from proxy.protocol.tunnel import Tunnel, TunnelSettings
+from proxy.protocol.tunnel import Tunnel
 from tests.simulation.speakers import Speaker, Talk, tell
 from tests.simulation.world import Pipe, World
 

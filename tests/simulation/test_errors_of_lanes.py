@@ -3,7 +3,7 @@
 import asyncio
 
 from proxy.net.peer import Peer
-from proxy.protocol.tunnel import TunnelSettings
+from proxy.protocol.settings import TunnelSettings
 from tests.simulation.relayed import Sites, tell
 
 REASON = "cannot connect to west:4500: no answer within 10 s"

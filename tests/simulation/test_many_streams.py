@@ -10,7 +10,7 @@ from proxy.net.coders import Coders
 from proxy.net.peer import Peer
 from proxy.net.survey import busiest
 from proxy.observe.waiting import Waiting
-from proxy.protocol.tunnel import TunnelSettings
+from proxy.protocol.settings import TunnelSettings
 from tests.effort import calls
 from tests.simulation.relayed import Sites, tell
 

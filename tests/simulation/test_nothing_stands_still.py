@@ -18,7 +18,8 @@ import pytest
 from dedupstore.chunker import Chunker
 from proxy.net.relay import Relay
 from proxy.protocol.codes import Capability
-from proxy.protocol.tunnel import Tunnel, TunnelSettings
+from proxy.protocol.settings import TunnelSettings
+from proxy.protocol.tunnel import Tunnel
 from tests.simulation.clockwork import Clockwork
 from tests.simulation.relayed import Array, Sites
 from tests.unit.iscsi.pdus import command, data_in, data_out, digests, login, login_answer, pdu, read_10, write_10

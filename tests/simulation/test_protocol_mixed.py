@@ -16,8 +16,9 @@ from proxy.protocol.codes import WAIVE, Capability, ResetCode
 from proxy.protocol.errors import OpenRefused
 from proxy.protocol.frames import decode_waive
 from proxy.protocol.outgoing import Outgoing
+from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.stream import STREAM_OVER
-from proxy.protocol.tunnel import Tunnel, TunnelSettings
+from proxy.protocol.tunnel import Tunnel
 from tests.simulation.sites import Site
 from tests.simulation.test_protocol_simulation import GROUPS, for_seeds, simulate
 from tests.simulation.world import World

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from proxy.protocol.tunnel import TunnelSettings
+from proxy.protocol.settings import TunnelSettings
 from tests.simulation.relayed import Array, Sites, tell
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from proxy.net.misses import AT_ONCE
 from proxy.net.relay import Relay
-from proxy.protocol.tunnel import TunnelSettings
+from proxy.protocol.settings import TunnelSettings
 from tests.simulation.relayed import Array, Sites, tell
 from tests.unit.reduction.sites import noise
 

@@ -11,7 +11,8 @@ from proxy.net.loss import AGAIN
 from proxy.net.sockets import BBR
 from proxy.net.tcpinfo import TcpInfo
 from proxy.protocol.lanes import COPIES
-from proxy.protocol.tunnel import Tunnel, TunnelSettings
+from proxy.protocol.settings import TunnelSettings
+from proxy.protocol.tunnel import Tunnel
 
 QUIET, LOSSY = {0: 1 + EXPRESS}, {0: 1 + EXPRESS + COPIES}
 

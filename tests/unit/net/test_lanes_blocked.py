@@ -12,8 +12,9 @@ from proxy.net.lanes import Lanes
 from proxy.net.tcpinfo import TcpInfo
 from proxy.protocol.codes import FrameType
 from proxy.protocol.frames import encode_token
+from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.streams import Streams
-from proxy.protocol.tunnel import Tunnel, TunnelSettings
+from proxy.protocol.tunnel import Tunnel
 from tests.unit.protocol.playbook import ALL, Script
 
 

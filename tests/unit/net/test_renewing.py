@@ -13,8 +13,9 @@ from proxy.net.lanes import CALM, Lanes
 from proxy.net.renewing import EVERY, Renewing
 from proxy.net.sockets import BBR, begin_bbr_anew, choose_congestion_control
 from proxy.net.tcpinfo import TcpInfo, tcp_info
+from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import Share
-from proxy.protocol.tunnel import Tunnel, TunnelSettings
+from proxy.protocol.tunnel import Tunnel
 
 BBR_ENDS_TEN_SECONDS = 10.0
 WINDOW, SEGMENT, ROUND_TRIP = 30, 1448, 0.1

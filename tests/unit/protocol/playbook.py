@@ -15,7 +15,8 @@ from proxy.protocol.events import Event
 from proxy.protocol.hello import Hello
 from proxy.protocol.notices import ACK_DELAY
 from proxy.protocol.reader import Buffer, Frame, FrameReader
-from proxy.protocol.tunnel import Tunnel, TunnelSettings
+from proxy.protocol.settings import TunnelSettings
+from proxy.protocol.tunnel import Tunnel
 
 ALL = 1 << 30
 

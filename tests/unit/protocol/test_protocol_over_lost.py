@@ -6,7 +6,7 @@ another lane, which is none too few where this one was surplus, an array's conne
 
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.events import Consumed
-from proxy.protocol.tunnel import TunnelSettings
+from proxy.protocol.settings import TunnelSettings
 from tests.unit.protocol.playbook import ALL, Pair, batch, events_of, lines, taken
 
 

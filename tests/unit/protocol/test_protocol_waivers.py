@@ -7,7 +7,8 @@ from proxy.protocol.errors import PeerError
 from proxy.protocol.events import Consumed, DataReceived, Recalled, StreamOffered, Writable
 from proxy.protocol.flow import Obstacle
 from proxy.protocol.frames import encode_credit, encode_end, encode_waive
-from proxy.protocol.tunnel import Tunnel, TunnelSettings
+from proxy.protocol.settings import TunnelSettings
+from proxy.protocol.tunnel import Tunnel
 from tests.unit.protocol.playbook import Pair, Script, batch, events_of
 
 KIB, MIB = 1 << 10, 1 << 20
