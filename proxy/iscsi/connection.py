@@ -40,13 +40,13 @@ _DONE, _NO_SUCH_TASK = 0, 1
 class Observer(Protocol):
     """Who counts what passes. Called on the loop thread, once a command; it must be quick."""
 
-    def began(self, task: Task, now: float) -> None:
+    def began(self, task: Task) -> None:
         """A SCSI command passed this site."""
 
     def ended(self, task: Task, status: int, now: float) -> None:
         """Its status passed this site: 0 is GOOD."""
 
-    def dropped(self, task: Task, now: float) -> None:
+    def dropped(self, task: Task) -> None:
         """It will have no status: aborted, its tag used again, or more tasks are under way than are remembered."""
 
 
@@ -93,8 +93,8 @@ class Connection:
         task, former = self.tasks.begin(header, now)
         if self._observer is not None:
             if former is not None:
-                self._observer.dropped(former, now)
-            self._observer.began(task, now)
+                self._observer.dropped(former)
+            self._observer.began(task)
 
     def _data_in(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
         if data:
@@ -149,21 +149,21 @@ class Connection:
         known = {self.keys.value(key) for key in ("HeaderDigest", "DataDigest")} <= {"None", "CRC32C"}
         return "" if known else "a digest that is neither None nor CRC32C"
 
-    def lose_sight(self, now: float) -> None:
+    def lose_sight(self) -> None:
         """One direction goes as it is from now on: what is under way is not seen to end, nor counted any more.
 
         Before full feature phase nobody will see what is agreed on, so the other direction has to follow.
         """
-        self.unobserve(now)
+        self.unobserve()
         if not self.full_feature:
             self.opaque = self.opaque or "the other direction is not understood"
 
-    def unobserve(self, now: float) -> None:
+    def unobserve(self) -> None:
         """The observer is told of nothing any more, and that what is under way will have no status."""
         observer, self._observer = self._observer, None
         for task in self.tasks.end_all():
             if observer is not None:
-                observer.dropped(task, now)
+                observer.dropped(task)
 
     def _text(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
         self.keys.text(sender, data, continued=bool(header[1] & CONTINUED))
@@ -181,7 +181,7 @@ class Connection:
             return
         for task in self._ended_by(function, header[2], begun):
             if self._observer is not None:
-                self._observer.dropped(task, now)
+                self._observer.dropped(task)
 
     def _ended_by(self, function: bytes, response: int, begun: int) -> list[Task]:
         """Tasks that a function has ended: none that began after it was asked for (4.2.3.3), whatever its tag.

@@ -331,7 +331,7 @@ class Framer:
 
     def _fall_back(self, reason: str, held: bytes, spans: Spans) -> None:
         self.fallen = reason
-        self.connection.lose_sight(self._now)
+        self.connection.lose_sight()
         spans.record(_BYTE[PLAIN], 0)
         if held:
             spans.payload(memoryview(held), None)

@@ -149,7 +149,7 @@ class Weaver:
             self._tail(record, pieces)
         elif flags == PLAIN:
             self.plain, self._shape = True, b""
-            self._connection.lose_sight(self._now)
+            self._connection.lose_sight()
         else:
             self._pdu(flags, record, pieces)
 

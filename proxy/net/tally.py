@@ -32,7 +32,7 @@ class Tally:
         """The target's name, likewise."""
         return node_name(self.connection.target)
 
-    def began(self, task: Task, now: float) -> None:
+    def began(self, task: Task) -> None:
         """A command has passed. Only reads and writes count."""
         if task.access is _READ or task.access is _WRITE:
             volume = self._used.get(task.lun) or self._enter(task.lun)
@@ -44,14 +44,14 @@ class Tally:
             volume = self._volume(task)
             volume.ended(_commands(volume, task), task.length, now - task.began, good=not status)
 
-    def dropped(self, task: Task, now: float) -> None:
+    def dropped(self, task: Task) -> None:
         """The command will have no status."""
         if task.access is _READ or task.access is _WRITE:
             self._volume(task).drop()
 
     def close(self) -> None:
         """The connection has ended: what was under way on it will have no status."""
-        self.connection.unobserve(0.0)
+        self.connection.unobserve()
         for volume in self._entered:
             self._all.leave(volume)
         self._entered.clear()

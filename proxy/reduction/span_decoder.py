@@ -89,7 +89,7 @@ class SpanDecoder:
         if self.spans is None:
             self.spans = bool(decoded.records)
             if not self.spans:
-                self._connection.lose_sight(self._clock())
+                self._connection.lose_sight()
             elif self._sender is Sender.TARGET and not self._connection.begun:
                 raise BatchError("records from the acceptor, and the opener has sent none")
         if self.spans:

@@ -242,7 +242,7 @@ class SpanEncoder:
     def _pass_all(self, n: int) -> None:
         """What has come goes as it is, and so does all that follows."""
         self._plain = True
-        self.framer.connection.lose_sight(self._clock())
+        self.framer.connection.lose_sight()
         self._payload.pour(self._view[:n])
         self._payload.settle(lazy=False)
         self._view = memoryview(bytearray())

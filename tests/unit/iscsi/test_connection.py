@@ -34,14 +34,14 @@ class Listing:
     def __init__(self) -> None:
         self.told: list[tuple[str, int, float]] = []
 
-    def began(self, task: Task, now: float) -> None:
-        self.told.append((f"{task.access.value} {task.byte}+{task.length}", int.from_bytes(task.tag), now))
+    def began(self, task: Task) -> None:
+        self.told.append((f"{task.access.value} {task.byte}+{task.length}", int.from_bytes(task.tag), task.began))
 
     def ended(self, task: Task, status: int, now: float) -> None:
         self.told.append((f"status {status}", int.from_bytes(task.tag), now))
 
-    def dropped(self, task: Task, now: float) -> None:
-        self.told.append(("dropped", int.from_bytes(task.tag), now))
+    def dropped(self, task: Task) -> None:
+        self.told.append(("dropped", int.from_bytes(task.tag), task.began))
 
 
 def test_digests_begin_after_the_last_login_response() -> None:
