@@ -23,7 +23,7 @@ from proxy.config.loading import load
 from proxy.config.mistakes import ConfigError
 from proxy.config.model import Peer, SiteConfig
 from proxy.doctor import addresses, host, kernel, peers, resources, trust, windows
-from proxy.doctor.facts import Contact, Kernel, Running
+from proxy.doctor.facts import Contact, Running
 from proxy.doctor.findings import Finding, Level, attention, problem
 from proxy.errors import ExitCode, OperatorError
 from proxy.history.reading import read_owner
@@ -75,7 +75,7 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     yield from _of_exports(site, reached)
     yield from _of_listeners(site, running)
     yield from _of_line(site, line, reached, status)
-    yield from _of_host(site, status, again)
+    yield from _of_host(site, status)
     yield from _of_store(site, running, again)
     yield from _of_history(site)
     yield from trust.clock(host.clock((site.source, site.identity.certificate)))
@@ -202,10 +202,6 @@ def _of_line(site: SiteConfig, line: Line, reached: Neighbours, status: dict[str
     yield from kernel.tuning(facts)
     yield from windows.buffers(facts, line.rate, round_trip, site.tunnel.lanes)
     yield from windows.tunnel(site.tunnel, len(site.peers), line.rate, round_trip)
-    yield from _of_probing(facts, reached)
-
-
-def _of_probing(facts: Kernel, reached: Neighbours) -> Iterator[Finding]:
     proven = bool(reached.peers) and all(reach.full_size for reach in reached.peers.values())
     yield from kernel.probing(facts, proven=proven)
 
@@ -217,7 +213,7 @@ def _longest(reached: Neighbours, status: dict[str, Any]) -> float | None:
     return max((seconds for seconds in measured if isinstance(seconds, int | float) and seconds > 0), default=None)
 
 
-def _of_host(site: SiteConfig, status: dict[str, Any], again: str) -> Iterator[Finding]:
+def _of_host(site: SiteConfig, status: dict[str, Any]) -> Iterator[Finding]:
     _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)  # a site takes what it may
     filled = as_dict(status.get("store")).get("prepared") is True
     yield from resources.descriptors(site, limit)
