@@ -57,12 +57,11 @@ class StatusServer:
         self._listener.listen(_BACKLOG)
         await runner.setup()
         self._stopping.push_async_callback(runner.cleanup)
-        self._stopping.callback(self._listener.close)  # before, so that nobody waits for an answer meanwhile
         server = runner.server
         assert server is not None
         begin = partial(Conversation, server, loop=loop, **self._protocol_options())
         gate = Gate(self._listener, server, begin, lambda: rights.context, self._limits)
-        self._stopping.callback(gate.close)
+        self._stopping.callback(gate.close)  # before the clean-up, so that nobody waits for an answer meanwhile
         budget = Budget(self._limits.requests, self._limits.requests_per_second)
         guard = Guard(self._settings, rights, self._site.watch.journal, gate.visit_of, budget)
         server.request_handler = guard.around(server.request_handler)
