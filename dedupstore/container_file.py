@@ -109,8 +109,8 @@ class ContainerFile:
     def probe(self) -> None:
         """Writer: see whether the disk takes a page, behind the superblock, where nothing is.
 
-        The page is there from the beginning: where it were not, a full disk would take none, but containers in place of
-        others all the same.
+        The page has been there from the beginning: otherwise a full disk would not take it, though it takes containers
+        in place of others.
         """
         self._write(aligned(PAGE_BYTES), PAGE_BYTES, self._direct)
 

@@ -74,13 +74,13 @@ class DiskCache(ContainerStore):
         """Containers in memory that are on disk as well, and the number of the last read there; those that were read
         to their ends first, then the least recently read."""
         self._scatter = Scatter()
-        self._turnover = cache_bytes >> 14  # chunks of 16 KiB that the cache holds: after so many reads all is another
+        self._turnover = cache_bytes >> 14  # chunks of 16 KiB that the cache holds: after so many reads it has others
         self._reads = self._turnover  # number of the last read
         self._gone = Gone()
         self._failing = Pause(clock, _FIRST_PAUSE, _LONGEST_PAUSE)
         """While it holds nothing is learned."""
         self._read_ahead = 0
-        """How many bytes of the index file have been."""
+        """Bytes of the index file that were read ahead."""
         self._doubtful = False
         """The index is damaged: the next opening has to look closely."""
 

@@ -225,15 +225,15 @@ class Index:
         """How many keys a change may have that is to find enough free pages.
 
         LMDB changes no page in place: each one touched is copied, and the pages that the transaction before gave up
-        are not free yet. So there must be room for what is live and twice for what is touched, of which there is no
-        more than that.
+        are not free yet. So there must be room for what is live and twice for what is touched, which is never more
+        than what is live: a page for each key, as long as there are so many pages.
         """
         with self._writing() as txn:  # writes nothing, but waits without the interpreter's lock
             stats = [txn.stat(database) for database in self._all]
         live = sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
         free = self.map_bytes * 9 // 10 // self.page_bytes - live
-        some = free * _KEYS_A_PAGE // (2 * _KEYS_A_PAGE + 1)
-        return some if some <= live else (free - 2 * live) * _KEYS_A_PAGE
+        keys = free * _KEYS_A_PAGE // (2 * _KEYS_A_PAGE + 1)
+        return keys if keys <= live else (free - 2 * live) * _KEYS_A_PAGE
 
     def file_bytes(self) -> int:
         """Size of the index file."""

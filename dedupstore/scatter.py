@@ -43,8 +43,8 @@ class Scatter:
     def loaded(self, container: int, *, measured: bool) -> None:
         """It came to memory. `measured`: for one of its chunks; what was read of it alone before counts as well.
 
-        So it does if a chunk of it was read alone, and then what lies behind it was wanted: where runs bring data in
-        order again, containers come in no other way. The disk is not asked for any chunk of it now.
+        One of which chunks were read alone is measured in any case: where runs bring data in order again, containers
+        come only for what lies behind such a chunk. The disk is not asked for any chunk of it now.
         """
         alone = self._alone.pop(container, 0)
         if measured or alone:

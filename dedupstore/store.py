@@ -13,8 +13,8 @@ from typing import Protocol
 Buffer = bytes | bytearray | memoryview
 
 CONTAINER_BYTES = 4 << 20
-"""Size of a container's slot, header and directory included, in memory and in stores on disk that are small, large,
-or of earlier versions. Of others: `Layout` in container.py (FORMAT.md)."""
+"""Of a container's slot, header and directory included: in memory, and on disk in stores below 1 GiB or above 512 GiB
+and in those of earlier versions. Others have slots of half as many (FORMAT.md)."""
 
 
 Place = tuple[int, int]

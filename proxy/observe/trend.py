@@ -40,7 +40,7 @@ class Trend:
     """Fed about once a second with counters that rise from 0. Names may come and go."""
 
     def __init__(self, seconds: float) -> None:
-        """Remembers so many, beyond the last minute in steps of a sixtieth of that."""
+        """Remembers so many; what is older than a minute in steps of a sixtieth of that."""
         self._step = seconds / 60
         self._fine = _Readings(round(A_MINUTE) + 1)
         self._coarse = _Readings(61)

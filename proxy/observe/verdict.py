@@ -23,9 +23,9 @@ SLOW_ANSWER = 2.0
 STARVED = 0.6
 """Part of its working time for which the event loop has a core, below which others are to blame."""
 ALL_THE_TIME = 0.9
-"""Part of the time for which one stream at least was there, from which on the loop's share of a core is about it."""
+"""Part of the time in which there was a stream; with less the loop's share of a core says nothing of its work."""
 FAR_BELOW = 4.0
-"""Parts of what a window allows, of which less than one goes: it is not a round trip that what is under way takes."""
+"""Where less than one part in so many of what a window allows goes, what is under way takes more than a round trip."""
 LOSS_WORTH_SAYING = 0.001
 
 

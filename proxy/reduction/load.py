@@ -23,7 +23,7 @@ class CompressionLoad:
     _SPAN = 0.4
     """Seconds in which what was counted fades to 1/e."""
     _LONGEST = 0.25
-    """Seconds. A longer pause or outage makes nothing be forgotten: what comes after it is taken to be as before."""
+    """Seconds. However long a pause is, no more is forgotten: what comes after it is taken to be as before."""
 
     def __init__(self) -> None:
         self._bytes = self._passed = self._seconds = self._cpu_seconds = self._at = 0.0

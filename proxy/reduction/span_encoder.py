@@ -69,13 +69,13 @@ class SpanEncoder:
         self._view = memoryview(bytearray())  # until the array first sends
         self._filled = 0  # of that: what was read and not looked at
         self._goal = LOOK_BYTES  # bytes at which that is looked at
-        self._gathers = False  # only then, or when the source pauses
+        self._gathers = False  # it is not looked at before, unless the source pauses
         self._plain = False  # what comes goes to the encoder as it is
         self._records: deque[tuple[int, bytes]] = deque()
         """Those in no batch yet, each with the payload before it."""
         self._records_length = 0
         self._due = min(encoder.grain, _RECORDS_TARGET)
-        """Bytes of records that wait for nothing more."""
+        """Bytes of records at which they wait no longer."""
         self._taken = 0  # payload in batches that were taken
         self.records_taken = 0
         """Bytes of records in batches that were taken."""

@@ -14,9 +14,9 @@ from proxy.web.answering import Busy
 SHARE = 0.1
 """Of the loop's time that may go into answers: snapshots, what is computed of them, and JSON."""
 _PATIENCE = 0.5
-"""Seconds that who asks waits at most where an older answer is kept,"""
+"""Seconds that who asks waits at most where an older answer is kept."""
 _PATIENCE_FOR_ANY = 5.0
-"""and where none is."""
+"""The same where none is."""
 _OLDEST = 30.0
 """Seconds; an older answer tells nothing."""
 _KEPT_MAX = 16
