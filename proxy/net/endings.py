@@ -7,7 +7,7 @@ import struct
 
 from proxy.net.listener import name_of
 from proxy.net.sockets import spare_questions
-from proxy.observe.watch import STOOD_STILL
+from proxy.observe.watch import STANDSTILL
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ LEAVE_SECONDS = 120.0
 
 class _Countdown:
     """`LEAVE_SECONDS`, less what has passed. While this site was stopped an array could take nothing: no more than
-    `STOOD_STILL` of that counts."""
+    `STANDSTILL` of that counts."""
 
     def __init__(self, now: float) -> None:
         self.left = LEAVE_SECONDS
@@ -51,7 +51,7 @@ class _Countdown:
 
     def sample(self, now: float) -> None:
         """To be called once a second."""
-        self.left -= min(now - self._sampled, STOOD_STILL)
+        self.left -= min(now - self._sampled, STANDSTILL)
         self._sampled = now
 
 

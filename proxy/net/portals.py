@@ -15,7 +15,7 @@ from proxy.net.forward import Forward
 from proxy.net.listener import bind
 from proxy.net.peer import Peer
 from proxy.observe.snapshot import OnDemandStatus
-from proxy.observe.watch import STOOD_STILL
+from proxy.observe.watch import STANDSTILL
 from proxy.protocol.codes import Capability
 
 log = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ class Portals:
     def sample(self) -> None:
         """Once a second: close what has long not been in use. Time in which the site stood still does not count."""
         now = self._now()
-        stood_still, self._sampled = now - self._sampled > STOOD_STILL, now
+        stood_still, self._sampled = now - self._sampled > STANDSTILL, now
         self._full.clear()
         for (name, address), opened in list(self._opened.items()):
             if stood_still:

@@ -13,12 +13,12 @@ from proxy.observe.readings import held_counter, limited_counter, peer_counter, 
 from proxy.observe.snapshot import PeerStatus, ShareStatus, Snapshot
 from proxy.observe.store_report import larger_stores
 from proxy.observe.trend import A_MINUTE, A_WHILE, Trend
-from proxy.observe.verdict import SATURATED, TURNS, Limit
+from proxy.observe.verdict import SATURATED, TURNS_WORDS, Limit
 from proxy.observe.wording import size
 
 LEAST_BYTES = 64 << 20
 """Plain bytes of a forward below which nothing is said of its reduction."""
-NOT_REDUCED = 0.97
+NOTHING_GAINED = 0.97
 """Of the plain bytes: what leaves more than that gained nothing."""
 SPARED = 0.1
 """Of the plain bytes: where more were not compressed, or not referred to, for speed, nobody knows what that would have
@@ -78,7 +78,7 @@ def _unreduced(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
             trend.rise(share_counter(name, what), A_WHILE)
             for what in ("after_deduplication", "after_compression", "spared", "relieved")
         )
-        if spared + relieved <= SPARED * raw and compressed >= NOT_REDUCED * raw:
+        if spared + relieved <= SPARED * raw and compressed >= NOTHING_GAINED * raw:
             repeated = max(0.0, 1 - deduplicated / raw)
             shrunk = max(0.0, 1 - compressed / deduplicated) if deduplicated else 0.0
             words = f"of {size(raw)} in ten minutes {repeated:.1%} repeated, and the rest compressed by {shrunk:.1%}"
@@ -137,4 +137,4 @@ def _by_verdict(snapshot: Snapshot) -> Iterator[_Found]:
 def _limited(peer: PeerStatus) -> Code | None:
     if peer.verdict.limit != Limit.WINDOW.value or peer.verdict.share < LIMITED:
         return None
-    return codes.TURNS if peer.verdict.words.startswith(TURNS) else codes.WINDOW_LIMITS
+    return codes.TURNS if peer.verdict.words.startswith(TURNS_WORDS) else codes.WINDOW_LIMITS

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from proxy.observe import codes
 from proxy.observe.answers import HealthAnswer, LaneHealth, Level, PeerHealth, Reason, StoreHealth, TunnelHealth
 from proxy.observe.codes import Code
-from proxy.observe.readings import REFUSED, lane_counter, peer_counter, store_counter
+from proxy.observe.readings import REFUSED_COUNTER, lane_counter, peer_counter, store_counter
 from proxy.observe.refusals import UNREACHABLE
 from proxy.observe.snapshot import CertificateStatus, LaneStatus, PeerStatus, RefusalStatus, Snapshot
 from proxy.observe.trend import A_MINUTE, A_WHILE, Trend
@@ -20,13 +20,13 @@ OF_LATE = 10.0
 """Seconds that rates and loss are of."""
 PATIENCE_AT_START = 15.0
 """Seconds for which a tunnel that has not come up yet is no fault."""
-LOSSY, LOSSY_NO_MORE = 0.05, 0.03
+LOSSY_FROM, LOSSY_UNTIL = 0.05, 0.03
 """Shares of a minute's loss at which a lane begins to be lossy, and at which it ends to be."""
 LOSS_LEAST_BYTES = 500_000
 """Sent in that minute, some 350 packets: below that a share of loss means nothing."""
 BEARS_LOSS = "bbr"
 """How the names of congestion controls begin that go on as fast where packets are lost."""
-FLAPPING = 3
+OUTAGES_TO_FLAP = 3
 DAY = 86400.0
 ENDS_SOON, ENDS_NOW = 30 * DAY, 7 * DAY
 SET_ASIDE = "an empty one took its place", "copies that were set aside"
@@ -131,7 +131,7 @@ class Ladder:
         sent, again, received = (
             trend.rate(lane_counter(peer, lane.number, what), OF_LATE) for what in ("sent", "retransmitted", "received")
         )
-        lossy = LOSSY_NO_MORE if self._holds(subject, codes.LOSSY) else LOSSY
+        lossy = LOSSY_UNTIL if self._holds(subject, codes.LOSSY) else LOSSY_FROM
         reasons = self._reasons(subject, _of_lane(lane, _loss_of_minute(peer, lane, trend), lossy), now)
         level = worst(reason.level for reason in reasons)
         return LaneHealth(
@@ -264,7 +264,7 @@ def _of_tunnel(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> Iterable[F
     if peer.other_congestion_control:
         yield Finding(codes.OTHER_CONGESTION_CONTROL, Level.ATTENTION, peer.other_congestion_control)
     lost = trend.rise(peer_counter(peer.name, "outages"), A_WHILE)
-    if lost >= FLAPPING:
+    if lost >= OUTAGES_TO_FLAP:
         words = f"the tunnel to {peer.name} was lost {lost:.0f} times in the last ten minutes"
         yield Finding(codes.FLAPPING, Level.ATTENTION, words)
 
@@ -278,7 +278,7 @@ def _down(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> str:
 
 def _waited(snapshot: Snapshot, trend: Trend) -> str:
     """Who was refused has shown no certificate that is known here: nobody can tell whether it was the peer."""
-    if not trend.rise(REFUSED, A_WHILE):
+    if not trend.rise(REFUSED_COUNTER, A_WHILE):
         return "it has not dialled in"
     return f"it has not dialled in, unless it is what was refused: {snapshot.last_refusal}"
 

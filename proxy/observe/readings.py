@@ -35,7 +35,7 @@ def store_counter(what: str) -> str:
 
 OF_SHARES = "raw", "delivered", "after_deduplication", "after_compression", "spared", "relieved"
 """Bytes of a share that history and warnings look at. A hub has hundreds of shares, and trends keep 120 rows."""
-REFUSED = "tunnel listener refused"
+REFUSED_COUNTER = "tunnel listener refused"
 """Name of the counter of connections that the tunnel listener refused."""
 
 
@@ -43,7 +43,7 @@ def counters(snapshot: Snapshot) -> dict[str, float]:
     """All of them."""
     row: dict[str, float] = {}
     _count_store(row, snapshot.store)
-    row[REFUSED] = snapshot.refused
+    row[REFUSED_COUNTER] = snapshot.refused
     for peer in snapshot.peers:
         _count_peer(row, peer)
         for share in peer.shares:

@@ -14,7 +14,7 @@ from proxy.observe.wording import bits_a_second, bytes_a_second, milliseconds, s
 
 SATURATED = 0.9
 """Share of a core from which on the event loop has no time left: what comes then has waited for it."""
-TURNS = "the arrays take turns"
+TURNS_WORDS = "the arrays take turns"
 """How the words begin where it is neither a window nor a far array, but each waits for the other's answer."""
 RECEIVER_LIMITED = 0.5
 """Share of the time in which the other host's TCP takes no more, above which the line is not to blame."""
@@ -179,7 +179,7 @@ def _outage(figures: Figures, times: Times, share: float) -> str:
 
 def _turns(figures: Figures) -> str:
     answer, round_trip = milliseconds(figures.answer), milliseconds(figures.round_trip)
-    return f"{TURNS}: {answer} until each answer, {round_trip} of it round trip"
+    return f"{TURNS_WORDS}: {answer} until each answer, {round_trip} of it round trip"
 
 
 def _far_array(figures: Figures, times: Times, share: float) -> str:

@@ -13,7 +13,7 @@ from proxy.observe.trend import A_WHILE, Trend
 
 _HOUR = 3600.0
 _EVICTED = store_counter("evicted_bytes")
-STOOD_STILL = 5.0
+STANDSTILL = 5.0
 """Seconds between two notes, which should be one: the site, or its host, was stopped, or its loop was busy."""
 _CLOCK_WAS_SET = 60.0
 """Seconds: where the time of day moves so much more or less than the monotonic clock between two notes, it was set."""
@@ -61,7 +61,7 @@ class Watch:
     def _note_pause(self, now: float, clock: float) -> None:
         """Note first that the site stood still, if it did: it is why other things of this second are as they are."""
         before, self._noted_at = self._noted_at, clock
-        if before is not None and clock - before > STOOD_STILL:
+        if before is not None and clock - before > STANDSTILL:
             busy = self.snapshot.processor_share > _BUSY
             why = "its event loop was busy with one thing" if busy else "it was stopped, or its host was"
             self.journal.note(codes.STOOD_STILL, "site", f"the site stood still for {clock - before:.0f} s: {why}", now)

@@ -15,7 +15,7 @@ from proxy.web.answering import HEADERS, encode, failure
 from proxy.web.gate import Visit
 
 LISTENERS_MAX = 32
-EVENTS_MAX = 64
+PENDING_MAX = 64
 """Events that wait for the next frame; the oldest are dropped, and `/api/v1/events` has them."""
 _FRAMES_MAX = 8
 """Frames that wait for one who listens."""
@@ -57,7 +57,7 @@ class Live:
         """An event was noted, or happened again."""
         if self._told or event.count > 1:
             self._later[event.number] = event
-            if len(self._later) > EVENTS_MAX:
+            if len(self._later) > PENDING_MAX:
                 del self._later[next(iter(self._later))]
         elif self._queues:
             self._told = True

@@ -21,7 +21,7 @@ from proxy.net.listener import bind
 from proxy.observe.codes import ACCESS_DENIED, STARTED
 from proxy.web.api import Api
 from proxy.web.gate import Gate
-from proxy.web.live import EVENTS_MAX, LISTENERS_MAX
+from proxy.web.live import LISTENERS_MAX, PENDING_MAX
 from proxy.web.routes import API
 from tests.patience import PATIENCE
 from tests.unit.observe.snapshots import NOW, changed, stream
@@ -334,7 +334,7 @@ def test_many_new_events_are_told_in_order_and_bounded() -> None:
             said = await asyncio.wait_for(reader.readuntil(b"event: live"), PATIENCE)
             numbers = [int(number) for number in re.findall(rb'event: event\ndata: {"number":([0-9]+)', said)]
             last = site.watch.journal.last
-            assert numbers == [1, *range(last + 1 - EVENTS_MAX, last + 1)]
+            assert numbers == [1, *range(last + 1 - PENDING_MAX, last + 1)]
             await hang_up(writer)
 
     play(scene)
