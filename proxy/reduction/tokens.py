@@ -29,8 +29,11 @@ RUN_MIN = 2
 
 Token = tuple[int, int, int, bytes]
 
+_LITERAL = bytes((LITERAL,))
 _REFERENCE = bytes((REFERENCE,))
 _LEARN = bytes((LEARN,))
+_SLICE = bytes((SLICE,))
+_MORE = bytes((MORE,))
 _RUN = bytes((RUN,))
 _VARINT_LIMIT = 1 << 32
 _PACKED = Struct("=BIIB")
@@ -48,7 +51,7 @@ def varint(value: int) -> bytes:
 
 def literal_token(n: int) -> bytes:
     """LITERAL of n bytes."""
-    return b"\x01" + varint(n)
+    return _LITERAL + varint(n)
 
 
 def reference_token(fingerprint: bytes) -> bytes:
@@ -63,12 +66,12 @@ def learn_token(n: int, fingerprint: bytes) -> bytes:
 
 def slice_token(fingerprint: bytes, offset: int, n: int) -> bytes:
     """SLICE of n bytes at an offset of a chunk."""
-    return b"\x04" + fingerprint + varint(offset) + varint(n)
+    return _SLICE + fingerprint + varint(offset) + varint(n)
 
 
 def more_token(n: int) -> bytes:
     """MORE: n further bytes of the last SLICE's chunk."""
-    return b"\x05" + varint(n)
+    return _MORE + varint(n)
 
 
 def run_token(n: int, name: bytes) -> bytes:
