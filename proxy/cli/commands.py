@@ -266,6 +266,7 @@ def purge(config: Path, yes: bool) -> int | None:
     epilog=_examples(
         "isthmus plan --rate 45Mbit --round-trip 100ms --loss 1%",
         "isthmus plan --rate 155Mbit --round-trip 40ms --volume 2.3GB --reduction 38%",
+        "isthmus plan --volume 100GB --within 8h --round-trip 100ms --loss 1%",
         "isthmus plan --write-rate 40MB/s --write-size 12KB",
         "isthmus plan --table",
     )
@@ -287,6 +288,7 @@ def purge(config: Path, yes: bool) -> int | None:
     "--site-rate", metavar="RATE", help="What the two hosts can carry (make bench-pipeline). [default: 2Gbit]"
 )
 @click.option("--start", metavar="HH:MM", help="When the replication starts: when does it end?")
+@click.option("--within", metavar="TIME", help="Such as 8h: which line is needed? Without --rate nothing else.")
 @click.option("--write-rate", metavar="SIZE/s", help="All writes together: would a faster line help?")
 @click.option("--write-size", metavar="SIZE", help="Average size of a write: would a faster line help?")
 @click.option("--table", is_flag=True, help="Show the throughput by window and round trip.")
@@ -296,7 +298,8 @@ def plan(as_json: bool, **options: Any) -> int | None:
 
     From rate, round trip and loss: what one TCP connection gets, with which congestion control, which window and
     kernel buffers the line needs; from a volume of changes how long its replication takes with the arrays alone and
-    with Isthmus, cold and warm. It measures nothing, and touches nothing.
+    with Isthmus, cold (all of it is new to the far side) and warm (none is); from the time that it may take which line
+    it needs. It measures nothing, and touches nothing.
     """
     return _perform("plan", options, as_json)
 

@@ -14,13 +14,15 @@ from proxy.cli.plan_report import report
 from proxy.errors import ExitCode, OperatorError
 from proxy.plan.congestion import BBR_LOSS_MAX, bbr, cubic, cubic_lanes, reno
 from proxy.plan.line import BUFFER_MAX, LARGEST_MTU, LEAST_MTU, Line, light_round_trip, sysctl_lines
-from proxy.plan.replication import SITE_RATE, TUNNEL_UNACKED, Way, Work, ways
+from proxy.plan.replication import SITE_RATE, TUNNEL_UNACKED, Way, Work, needed, ways
 from proxy.plan.windows import ROUND_TRIPS, WINDOWS, table, window_rate
 from proxy.plan.zones import Zone, by_rate, by_size, together
 
 MOST_LOSS = 0.5
 MOST_CONNECTIONS = 65536
-_OF_A_VOLUME = {"reduction": "0%", "connections": 1, "site_rate": None, "start": None}
+ANY = 1.0
+"""Bits a second where no rate was given: what is needed does not depend on it."""
+_OF_A_VOLUME = {"reduction": "0%", "connections": 1, "site_rate": None, "start": None, "within": None}
 """Options that mean nothing without --volume, and their defaults."""
 _OF_A_LINE = {"loss": "0%", "mtu": 1500, "distance": None, "window": "72KB", "volume": None, **_OF_A_VOLUME}
 """Likewise without --rate and --round-trip."""
@@ -45,7 +47,7 @@ def compute(options: Options, now: datetime | None = None) -> dict[str, Any]:
     """All parts that were asked for; rates in bits a second, sizes in bytes, times in seconds. `now`: local time."""
     found: dict[str, Any] = {}
     zones = _zones(options)
-    if options["rate"] is not None or options["round_trip"] is not None:
+    if any(options[name] is not None for name in ("rate", "round_trip", "within")):
         found |= _for_line(options, now or datetime.now())
     else:
         expect_nothing_of(options, _OF_A_LINE, "needs the line: add --rate and --round-trip")
@@ -60,11 +62,12 @@ def compute(options: Options, now: datetime | None = None) -> dict[str, Any]:
 
 
 def _for_line(options: Options, now: datetime) -> dict[str, Any]:
-    if options["rate"] is None or options["round_trip"] is None:
-        missing = "--rate" if options["rate"] is None else "--round-trip"
+    rate = _given(options, "rate", quantities.rate)
+    if options["round_trip"] is None or (rate is None and options["within"] is None):
+        missing = "--rate" if rate is None and options["round_trip"] else "--round-trip"
         raise OperatorError(f"{missing} is missing; a line has both, such as 45Mbit and 100ms", ExitCode.USAGE)
     line = Line(
-        rate=quantities.rate("--rate", options["rate"]),
+        rate=rate or ANY,
         round_trip=quantities.duration("--round-trip", options["round_trip"]),
         loss=quantities.share("--loss", options["loss"], MOST_LOSS),
         mtu=_number("--mtu", options["mtu"], LEAST_MTU, LARGEST_MTU),
@@ -72,11 +75,10 @@ def _for_line(options: Options, now: datetime) -> dict[str, Any]:
     window = quantities.size("--window", options["window"])
     connections = _number("--connections", options["connections"], 1, MOST_CONNECTIONS)
     found: dict[str, Any] = {
-        "line": _line(line),
-        "connection": _connection(line, window),
-        "buffers": _buffers(line),
         "notes": [*_implausible(line, _given(options, "distance", quantities.distance)), *notes(line)],
     }
+    if rate:
+        found |= {"line": _line(line), "connection": _connection(line, window), "buffers": _buffers(line)}
     volume = _given(options, "volume", quantities.size)
     if volume is None:
         remedy = "add how much has changed, such as --volume 10GB"
@@ -88,8 +90,15 @@ def _for_line(options: Options, now: datetime) -> dict[str, Any]:
             connections,
             quantities.rate("--site-rate", options["site_rate"]) if options["site_rate"] else SITE_RATE,
         )
-        found["replication"] = _replication(line, work, window, _start(options, now))
-        found["notes"] += bounds(line)
+        windows = tuple(sorted({window, *WINDOWS}))
+        if rate:
+            found["replication"] = _replication(line, work, windows, _start(options, now))
+            found["notes"] += bounds(line)
+        else:
+            expect_nothing_of(options, {"start": None}, "needs the line: add --rate")
+        within = _given(options, "within", quantities.duration)
+        if within:
+            found["needed"] = _needed(line, work, windows, within)
     return found
 
 
@@ -159,9 +168,14 @@ def bounds(line: Line) -> list[str]:
     return [f"{default}: isthmus doctor CONFIG, with this line's --rate and --round-trip, says what to set"]
 
 
-def _replication(line: Line, work: Work, window: int, start: float | None) -> list[dict[str, Any]]:
-    windows = tuple(sorted({window, *WINDOWS}))
+def _replication(line: Line, work: Work, windows: tuple[int, ...], start: float | None) -> list[dict[str, Any]]:
     return [{**way_data(own, way), "ends": _end(start, way.seconds)} for own, way in ways(line, work, windows)]
+
+
+def _needed(line: Line, work: Work, windows: tuple[int, ...], seconds: float) -> dict[str, Any]:
+    found = needed(line, work, windows, seconds)
+    found_ways = [{"way": way.name, "window": own, "most": way.rate, "rate": rate} for own, way, rate in found]
+    return {"volume": work.volume, "seconds": seconds, "ways": found_ways}
 
 
 def way_data(window: int | None, way: Way) -> dict[str, Any]:

@@ -7,12 +7,18 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from proxy.cli.cells import duration, headed_table, milliseconds, number, plain, rate
+from proxy.config.units import show_duration
 from proxy.doctor.wording import SYSCTL_FILE
 from proxy.plan.line import KM_PER_MILE
 
 _LATENCY = (
     "Throughput of one TCP connection = window / round trip. Latency one way? Then double it first. KB, MB: powers"
     " of 1000."
+)
+
+_COLD_AND_WARM = (
+    "Cold: all of it is new to the far side, and reduced by --reduction; warm: nothing is new. A night's changes lie"
+    " between. The hosts carry --site-rate at most."
 )
 
 
@@ -24,6 +30,8 @@ def report(found: dict[str, Any]) -> Iterator[RenderableType]:
         yield from _buffers(found["buffers"])
     if "replication" in found:
         yield _replication(found["replication"])
+    if "needed" in found:
+        yield _needed(found["needed"])
     if "table" in found:
         yield _windows(found["table"])
     if "zones" in found:
@@ -43,9 +51,13 @@ def decimal_size(value: float) -> str:
 
 def way_cells(way: dict[str, Any]) -> tuple[str, str, str]:
     """Of one way to replicate: what it is called, how long it takes, what crosses the line."""
-    window = f", {decimal_size(way['window'])} window" if way["window"] else ""
     takes = duration(way["seconds"]) if way["seconds"] >= 1 else "under 1 s"
-    return f"{way['way']}{window}", takes, decimal_size(way["on_line"])
+    return _way(way), takes, decimal_size(way["on_line"])
+
+
+def _way(way: dict[str, Any]) -> str:
+    window = f", {decimal_size(way['window'])} window" if way["window"] else ""
+    return f"{way['way']}{window}"
 
 
 def _line(line: dict[str, Any]) -> Table:
@@ -91,6 +103,17 @@ def _replication(ways: list[dict[str, Any]]) -> Table:
     for way in ways:
         name, takes, on_line = way_cells(way)
         table.add_row(name, rate(way["rate"]), takes, on_line, *([way["ends"]] if timed else []))
+    table.caption, table.caption_justify = _COLD_AND_WARM, "left"
+    return table
+
+
+def _needed(found: dict[str, Any]) -> Table:
+    within = show_duration(found["seconds"])
+    table = headed_table(f"{decimal_size(found['volume'])} within {within}", "Line needed")
+    for way in found["ways"]:
+        none = f"none is enough: at most {rate(way['most'])}"
+        table.add_row(_way(way), none if way["rate"] is None else rate(way["rate"]))
+    table.caption, table.caption_justify = _COLD_AND_WARM, "left"
     return table
 
 

@@ -13,6 +13,7 @@ from proxy.plan.line import KM_PER_MILE
 DISTANCE = Unit("a distance", {"km": Fraction(1), "mi": Fraction(str(KM_PER_MILE))}, "6000km", 40_000)
 """Kilometres, at most round the earth."""
 SHARE_REMEDY = 'write percent, such as "1%" or "0.1%"'
+SIZE_RATE = SIZE._replace(name="bytes a second", example="40MB/s")
 TIME_REMEDY = 'write hours and minutes, such as "22:30"'
 
 _T = TypeVar("_T")
@@ -30,7 +31,7 @@ def size(option: str, text: str) -> int:
 
 def size_rate(option: str, text: str) -> int:
     """Bytes a second, not zero, from "40MB/s" or "40MB"."""
-    return _above_zero(option, text, lambda given: _bytes(given.removesuffix("/s")), SIZE)
+    return _above_zero(option, text, lambda given: round(SIZE_RATE.parse(given.removesuffix("/s"))), SIZE_RATE)
 
 
 def duration(option: str, text: str) -> float:

@@ -2,11 +2,12 @@
 
 The arrays alone send all of it over connections whose window is their own and whose congestion control is taken to be
 CUBIC's, which is never slower than Reno's. With Isthmus their connections end nearby, and the line carries what is
-left: all that is new (cold), or almost only references to what the far side holds already (warm).
+left: all that is new (cold), or almost only references to what the far side holds already (warm). `needed` asks the
+other way round: which line for so much in so long.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from proxy.plan.congestion import bbr, cubic, cubic_lanes
 from proxy.plan.line import Line
@@ -23,6 +24,8 @@ WIDE = 2
 """Of known data so many times a window may be under way (DECISIONS.md, "Known data has to prove itself")."""
 MOST_LANES = 64
 """The most that tunnel.lanes allows."""
+ANY_RATE = 1e18
+"""Bits a second of a line that holds up nobody."""
 SITE_RATE = 2e9
 """Bits a second that one stream gets through two small hosts; `make bench-pipeline` measures it."""
 
@@ -64,6 +67,16 @@ def ways(line: Line, work: Work, windows: tuple[int, ...]) -> Iterator[tuple[int
         yield None, _way(f"Isthmus over {lanes} CUBIC lanes, cold", work, over_cubic, new)
     yield None, _way("Isthmus, cold", work, site_rate(line, work, bbr(line), new), new)
     yield None, _way("Isthmus, warm", work, site_rate(line, work, bbr(line), min(new, WARM)), min(new, WARM))
+
+
+def needed(
+    line: Line, work: Work, windows: tuple[int, ...], seconds: float
+) -> Iterator[tuple[int | None, Way, float | None]]:
+    """For each way its best over a line like this of any rate, and the rate that the line needs for all of the work in
+    so many seconds; None where no rate is enough."""
+    rate, crossing = work.volume * 8 / seconds, line.rate / line.goodput
+    for window, way in ways(replace(line, rate=ANY_RATE), work, windows):
+        yield window, way, rate * way.on_line / work.volume * crossing if way.rate >= rate else None
 
 
 def array_rate(line: Line, window: int, connections: int = 1) -> float:

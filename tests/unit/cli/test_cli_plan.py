@@ -49,6 +49,26 @@ def test_a_replication(isthmus: Isthmus) -> None:
     assert all(way["ends"] is None for way in found["replication"])
 
 
+def test_which_line_is_needed(isthmus: Isthmus) -> None:
+    """One could only try rate after rate; the arrays' own connections may need a line that there is not."""
+    words = ("--round-trip", "100ms", "--loss", "1%", "--volume", "100GB", "--reduction", "38%", "--within", "8h")
+    found = planned(isthmus, *words)
+    assert set(found) == {"needed", "notes"}
+    rates = {way["way"]: way["rate"] for way in found["needed"]["ways"]}
+    assert rates["arrays alone"] is None
+    assert all(way["most"] < 2e6 for way in found["needed"]["ways"] if way["way"] == "arrays alone")
+    cold = next(
+        way
+        for way in planned(isthmus, "--rate", f"{rates['Isthmus, cold']:.0f}bit", *words)["replication"][::-1]
+        if way["way"] == "Isthmus, cold"
+    )
+    assert cold["seconds"] == pytest.approx(8 * 3600)
+    shown = isthmus("plan", *words).stdout
+    assert "100 GB within 8h" in shown
+    assert "none is enough: at most 1.42 Mbit/s" in shown
+    assert "A night's changes lie" in shown, "what cold and warm are"
+
+
 def test_when_it_ends(isthmus: Isthmus) -> None:
     (*_, warm) = planned(isthmus, *LINE, "--volume", "1MB", "--start", "22:30")["replication"]
     assert warm["ends"].endswith(" 22:30")
@@ -79,7 +99,7 @@ def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 )
 def test_the_clock_on_the_wall_may_change_until_it_ends(now: datetime, ends: str) -> None:
     options = {"rate": "45Mbit", "round_trip": "100ms", "volume": "20GB", "start": "22:00", "window": "72KB"}
-    others = dict.fromkeys(("distance", "site_rate", "write_rate", "write_size", "table"))
+    others = dict.fromkeys(("distance", "site_rate", "within", "write_rate", "write_size", "table"))
     usual = {"loss": "0%", "mtu": 1500, "connections": 1, "reduction": "0%"}
     (first, *_) = compute({**others, **usual, **options}, now)["replication"]
     assert (first["seconds"], first["ends"]) == (pytest.approx(27_777.8), ends)
@@ -179,7 +199,14 @@ def test_tables_for_a_terminal(isthmus: Isthmus) -> None:
         ((*LINE, "--start", "22:30"), "--start is of a replication; add how much has changed, such as --volume 10GB"),
         ((*LINE, "--connections", "16"), "--connections is of a replication; add how much has changed"),
         ((*LINE, "--volume", "1GB", "--site-rate", "x"), "--site-rate 'x' is not a rate; write"),
-        (("--write-rate", "40Mbit/s"), "--write-rate '40Mbit/s' is not a size: the unit \"Mbit\" is unknown; write"),
+        (("--within", "8h", "--volume", "1GB"), "--round-trip is missing; a line has both, such as"),
+        (("--within", "8h", "--round-trip", "1s"), "--within is of a replication; add how much has changed"),
+        (("--within", "8h", "--round-trip", "1s", "--volume", "1GB", "--start", "1:00"), "--start needs the line: add"),
+        (("--write-rate", "40Mbit/s"), "--write-rate '40Mbit/s' is not bytes a second: the unit \"Mbit\" is unknown; "),
+        (
+            ("--write-rate", "40"),
+            "--write-rate '40' is not bytes a second; write a number and one of B, KiB, MiB, GiB,",
+        ),
         (("--write-size", "0B"), "--write-size '0B' is nothing; write"),
     ],
 )

@@ -12,6 +12,7 @@ from proxy.plan.replication import (
     Way,
     Work,
     array_rate,
+    needed,
     ways,
 )
 
@@ -100,3 +101,15 @@ def test_of_known_data_two_windows_may_be_under_way() -> None:
     """Where a window is the limit, what crosses the line counts, and at least half of the data."""
     found = by_name(SATELLITE, Work(10**9, site_rate=1e12))
     assert found["Isthmus, warm"].rate == pytest.approx(2 * TUNNEL_WINDOW * 8 / 0.6)
+
+
+@pytest.mark.parametrize("loss", [0, 0.01])
+def test_over_the_line_that_is_needed_it_takes_that_long(loss: float) -> None:
+    line, work = Line(45e6, 0.1, loss), Work(10**11, reduction=0.38, connections=16)
+    for window, way, rate in needed(line, work, (72_000, 2_000_000), 8 * 3600):
+        assert (rate is None) == (way.rate < work.volume * 8 / (8 * 3600))
+        if rate is not None:
+            again = ways(Line(rate, 0.1, loss), work, (72_000, 2_000_000))
+            taken = [each.seconds for own, each in again if own == window and each.on_line == way.on_line]
+            assert taken == pytest.approx([8 * 3600] * len(taken))
+            assert taken
