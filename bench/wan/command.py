@@ -34,7 +34,8 @@ def up(prefix: str, backend: str, mtu: int, texts: Mapping[str, str]) -> None:
     RUNTIME.mkdir(parents=True, exist_ok=True, mode=0o755)
     with _after_others():
         if _connect(prefix):
-            raise WanFailure(f"the line {prefix} is up already; `isthmus wan down` ends it, --prefix makes another")
+            remedy = f"`isthmus wan down --prefix {prefix}` ends it, another --prefix makes another"
+            raise WanFailure(f"the line {prefix} is up already; {remedy}")
         socket_of(prefix).unlink(missing_ok=True)
         task = Task(prefix, line.as_dict(), backend=backend, path=str(socket_of(prefix)))
         _, control = start(task, _log_of(prefix))
@@ -67,6 +68,7 @@ def change(prefix: str, toward: str, texts: Mapping[str, str]) -> None:
         raise OperatorError("nothing is to be set; name a setting, such as --loss 1%", ExitCode.USAGE)
     Way.of(**texts)  # what is wrong by itself is so whatever the line has now
     with _wan(prefix) as wan:
+        Line.from_dict(wan.ask({"do": "show"})["line"]).changed(toward, **texts)  # or together with that
         wan.set(toward, **texts)
 
 
@@ -129,7 +131,8 @@ def _wan(prefix: str) -> Iterator[Wan]:
     if control is None:
         _ready(prefix)
     if control is None:
-        raise WanFailure(f"there is no line {prefix}; `isthmus wan up` makes one, --prefix names another{_end(prefix)}")
+        remedy = f"`isthmus wan up --prefix {prefix}` makes it, another --prefix names another"
+        raise WanFailure(f"there is no line {prefix}; {remedy}{_end(prefix)}")
     with control:
         yield Wan(prefix, control)
 

@@ -11,7 +11,17 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
 from bench.wan.errors import WanFailure, WrongSetting
-from proxy.config.units import DURATION, RATE, SIZE, parse_duration, parse_rate, parse_size
+from proxy.config.units import (
+    DURATION,
+    RATE,
+    SIZE,
+    parse_duration,
+    parse_rate,
+    parse_size,
+    show_duration,
+    show_rate,
+    show_size,
+)
 
 WAYS = ("west", "east")
 OTHER = {"west": "east", "east": "west"}
@@ -39,6 +49,11 @@ def parse_packets(text: str) -> float:
     return float(text)
 
 
+def parse_mtu(text: str) -> int:
+    """Bytes, from "1400" as everybody writes an MTU, or "1400B". Raises ValueError."""
+    return int(text) if text.isdecimal() and text.isascii() else parse_size(text)
+
+
 PARSERS: dict[str, tuple[Callable[[str], float], str]] = {
     "rate": (parse_rate, RATE.remedy),
     "delay": (parse_duration, DURATION.remedy),
@@ -48,9 +63,16 @@ PARSERS: dict[str, tuple[Callable[[str], float], str]] = {
     "reorder": (parse_share, SHARE_REMEDY),
     "duplicate": (parse_share, SHARE_REMEDY),
     "queue": (parse_size, SIZE.remedy),
-    "path_mtu": (parse_size, SIZE.remedy),
+    "path_mtu": (parse_mtu, 'write bytes, such as "1400"'),
 }
 """How each setting is read, and what to write when it cannot be."""
+_SHOWN: dict[str, Callable[[Any], str]] = {
+    "rate": show_rate,
+    "delay": show_duration,
+    "jitter": show_duration,
+    "queue": show_size,
+}
+"""How a setting is written that is more than a number."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +113,8 @@ class Way:
         }
         for name, (least, most) in bounds.items():
             if not least <= getattr(self, name) <= most:
-                raise WrongSetting(name, f"{getattr(self, name)} is not from {least} to {most}")
+                given, *bound = map(_SHOWN.get(name, "{:g}".format), (getattr(self, name), least, most))
+                raise WrongSetting(name, f"{given} is not from {bound[0]} to {bound[1]}")
         if 1 > self.loss > self.burst / (self.burst + 1) and self.burst > 1:
             wrong = f"{self.loss:.1%} does not go with runs of {self.burst:g} packets; make burst larger"
             raise WrongSetting("loss", wrong)
@@ -143,7 +166,8 @@ class Line:
             raise WrongSetting("mtu", f"{self.mtu} is not from 576 to 65535")
         for name in WAYS:
             if 0 < self.way(name).queue < self.mtu:
-                wrong = f"{self.way(name).queue} toward {name} is shorter than one packet of {self.mtu}"
+                given = f"{show_size(self.way(name).queue)} toward {name}"
+                wrong = f'{given} is shorter than one packet; write at least "{self.mtu}B"'
                 raise WrongSetting("queue", wrong)
 
     @classmethod

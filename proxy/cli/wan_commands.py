@@ -39,7 +39,7 @@ _WAY = {
     "reorder": ("SHARE", "Share of the packets that overtake others."),
     "duplicate": ("SHARE", "Share of the packets that come twice."),
     "queue": ("SIZE", "How much may wait in the queue; by default as much as the line holds."),
-    "path_mtu": ("SIZE", "Longer packets vanish."),
+    "path_mtu": ("BYTES", "Longer packets vanish."),
 }
 
 

@@ -66,7 +66,7 @@ def test_down_after_a_crash(up: str) -> None:
         words = each.info["cmdline"] or []
         if "bench.wan.keeper" in words and any(PREFIX in word for word in words):
             each.kill()
-    assert f"there is no line {PREFIX}; `isthmus wan up` makes one" in typed("stats").stderr
+    assert f"there is no line {PREFIX}; `isthmus wan up --prefix {PREFIX}` makes it" in typed("stats").stderr
     refused(f"there is a network namespace {NAMES['east']} already; take it down", "up")
     assert typed("down").stdout == f"The line {PREFIX} is down.\n"
     assert typed("up").returncode == 0
@@ -78,7 +78,8 @@ def test_of_several_at_once_one_comes_up(up: str) -> None:
     command = isthmus("wan", "up", "--prefix", PREFIX)
     started = [subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True) for _ in range(8)]
     told = sorted(process.communicate(timeout=PATIENCE)[1] for process in started)
-    refusal = f"isthmus: the line {PREFIX} is up already; `isthmus wan down` ends it, --prefix makes another\n"
+    remedy = f"`isthmus wan down --prefix {PREFIX}` ends it, another --prefix makes another"
+    refusal = f"isthmus: the line {PREFIX} is up already; {remedy}\n"
     assert told == ["", *[refusal] * 7]
     assert stats()["ways"]["west"]["packets"] == 0
 
@@ -86,6 +87,7 @@ def test_of_several_at_once_one_comes_up(up: str) -> None:
 def test_refusals(up: str) -> None:
     refused(f"the line {PREFIX} is up already", "up")
     refused("nothing is to be set; name a setting", "set", code=ExitCode.USAGE)
+    refused("--queue 64B toward east is shorter than", "set", "--queue", "64B", "--toward", "east", code=ExitCode.USAGE)
     refused("--loss '2' is not a percentage; write a percentage", "set", "--loss", "2", code=ExitCode.USAGE)
     refused("there is no line wan-nobody", "stats", "--prefix", "wan-nobody")
     refused("--prefix '../x' is not 1 to 32 of", "down", "--prefix", "../x", code=ExitCode.USAGE)
@@ -95,11 +97,11 @@ def test_refusals(up: str) -> None:
     ("complaint", "words"),
     [
         ("--rate '45' is not a rate; write", ("--rate", "45")),
-        ("--rate 1000 is not from 8000 to", ("--rate", "1kbit")),
-        ("--path-mtu '1400' ", ("--path-mtu", "1400")),
+        ("--rate 1kbit is not from 8kbit to 10Gbit", ("--rate", "1kbit")),
+        ("--path-mtu '14x' ", ("--path-mtu", "14x")),
         ("--mtu 5 is not from 576 to 65535", ("--mtu", "5")),
         ("--loss 90.0% does not go with runs of 2 packets", ("--loss", "90%", "--burst", "2")),
-        ("--queue 64 toward west is shorter than one packet", ("--queue", "64B")),
+        ("--queue 64B toward west is shorter than one packet", ("--queue", "64B")),
     ],
 )
 def test_values_that_no_line_can_have(complaint: str, words: tuple[str, ...]) -> None:

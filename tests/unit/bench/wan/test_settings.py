@@ -12,6 +12,10 @@ def test_both_ways_alike() -> None:
     assert line.west == line.east == Way(45_000_000, 0.05, 0.0, 0.01, 3.0, queue=1 << 20, path_mtu=1280)
 
 
+def test_a_path_mtu_may_be_written_as_an_mtu() -> None:
+    assert Way.of(path_mtu="1280") == Way.of(path_mtu="1280B")
+
+
 def test_a_way_of_its_own() -> None:
     line = Line.of(rate="45Mbit").changed("east", rate="2Mbit", loss="0.1%")
     assert (line.west.rate, line.west.loss) == (45_000_000, 0)
@@ -36,11 +40,13 @@ def test_the_default_queue_is_what_a_round_trip_carries() -> None:
         ({"loss": "1"}, r"loss '1' is not a percentage; write a percentage"),
         ({"loss": "101%"}, "more than all"),
         ({"rate": "45"}, "rate '45' is not a rate; write a number and one of bit"),
-        ({"rate": "1bit"}, "rate 1 is not from 8000 to"),
-        ({"delay": "11s"}, "delay 11.0 is not from 0 to 10"),
+        ({"rate": "1bit"}, "rate 1bit is not from 8kbit to 10Gbit"),
+        ({"delay": "11s"}, "delay 11s is not from 0s to 10s"),
+        ({"path_mtu": "70000"}, "path_mtu 70000 is not from 0 to 65535"),
+        ({"path_mtu": "large"}, "path_mtu 'large' is not a size; write bytes, such as \"1400\""),
         ({"burst": "0.5"}, "burst 0.5 is not from 1"),
         ({"loss": "90%", "burst": "2"}, "does not go with runs of 2 packets; make burst larger"),
-        ({"queue": "1000B"}, "queue 1000 toward west is shorter than one packet of 1500"),
+        ({"queue": "1000B"}, 'queue 1kB toward west is shorter than one packet; write at least "1500B"'),
         ({"colour": "red"}, "a line has no colour; it has rate, "),
     ],
 )
