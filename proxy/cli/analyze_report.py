@@ -6,8 +6,10 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
+from dedupstore.chunker import AVERAGE
 from proxy.cli.cells import Narrowed, headed_table, milliseconds, number, plain, rate, size
 from proxy.cli.plan_report import way_cells
+from proxy.config.units import show_size
 
 BAR = 30
 """Characters of the longest bar."""
@@ -76,10 +78,11 @@ def _advice(found: dict[str, Any]) -> Iterator[RenderableType]:
     )
     if found["crosses_the_line"]["new_slow_line"] > NO_GAIN:
         yield plain("Hardly compresses or repeats: is it encrypted or compressed already? Only what is known is saved.")
+    yield plain(f"Best: {_best(found)}")
     if found["deduplication"] > REPEATS:
         yield plain(f"A store of {size(store['enough_for_once'])} finds nearly all that repeats within the data.")
     yield plain(
-        f"One of {size(store['enough_for_all'])} holds all of it, so that little crosses the line when it is"
+        f"A store of {size(store['enough_for_all'])} holds all of it, so that little crosses the line when it is"
         " replicated again; a smaller one has forgotten the beginning by then, and finds hardly anything."
     )
     if any(each["sampled"] < 1 for each in found["chunk_sizes"]):
@@ -87,6 +90,16 @@ def _advice(found: dict[str, Any]) -> Iterator[RenderableType]:
     measured = found["compression"]["measured_on"], found["compression"]["compressibility_measured_on"]
     yield plain(f"Compression was measured on {size(measured[0])} of new data, zlib on {size(measured[1])}.")
     yield plain("")
+
+
+def _best(found: dict[str, Any]) -> str:
+    """What to do about the best chunk size."""
+    average = found["best_chunk_size"]
+    if average == AVERAGE:
+        return "what a site has by default."
+    minimum, average, maximum = map(show_size, (average // 4, average, average * 4))
+    values = f'minimum = "{minimum}", average = "{average}", maximum = "{maximum}"'
+    return f"to have it, set {values} in [chunking] at both sites."
 
 
 def _times(line: dict[str, Any]) -> Table:

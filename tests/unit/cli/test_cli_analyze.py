@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.datasets import Dataset
+from proxy.analysis.findings import Findings
 from proxy.errors import ExitCode
 from tests.unit.cli.conftest import Isthmus
 
@@ -52,6 +53,24 @@ def test_in_60_columns_no_share_is_broken(isthmus: Isthmus, volume: Path, monkey
     lines = isthmus("analyze", volume).stdout.splitlines()
     shares = [line for line in lines if line.lstrip().startswith(("4 KiB", "8 KiB", "16 KiB", "32 KiB", "64 KiB"))]
     assert [line.count(" %") for line in shares] == [4] * 5
+
+
+@pytest.mark.parametrize(
+    ("best", "told"),
+    [
+        (8 << 10, 'set minimum = "2KiB", average = "8KiB", maximum = "32KiB" in [chunking] at both sites'),
+        (16 << 10, "Best: what a site has by default."),
+    ],
+)
+def test_what_to_do_about_the_best_chunk_size(
+    isthmus: Isthmus, volume: Path, monkeypatch: pytest.MonkeyPatch, best: int, told: str
+) -> None:
+    """It was marked, and not a word said where to set it, or that it is set already."""
+    at = property(lambda findings: next(each for each in findings.chunked if each.average == best))
+    monkeypatch.setattr(Findings, "best", at)
+    shown = " ".join(isthmus("analyze", volume).stdout.split())
+    assert told in shown
+    assert "A store of 64 MiB holds all of it" in shown
 
 
 def test_what_gains_nothing_is_said(isthmus: Isthmus, tmp_path: Path) -> None:
