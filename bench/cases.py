@@ -16,7 +16,7 @@ from rich.console import Console
 
 from bench.case_results import Figure, Results, show
 from bench.machine import machine_facts, warn_if_busy
-from bench.programs import FAILURES, measured, tell, whole, write
+from bench.programs import FAILURES, file_to_write, measured, tell, whole, write
 from proxy.errors import ExitCode
 
 
@@ -103,7 +103,7 @@ class Benchmark:
         parser.add_argument("--only", nargs="+", choices=every, default=every, metavar="CASE", help=", ".join(every))
         parser.add_argument("--lines", type=whole, default=100, help="measure only the first so many lines of a case")
         parser.add_argument("--scale", type=scale, default=1.0, help="of all times and sizes, 0.01 to 10 (default 1)")
-        parser.add_argument("--json", type=Path, help="also write the figures to this file")
+        parser.add_argument("--json", type=file_to_write, help="also write the figures to this file")
         return parser.parse_args()
 
 

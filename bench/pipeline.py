@@ -22,7 +22,7 @@ from bench.ending import program
 from bench.machine import machine_facts, warn_if_busy
 from bench.pipeline_results import MANY, STORES, Measurement, Results, show
 from bench.processes import Process
-from bench.programs import measured, tell, whole, write
+from bench.programs import file_to_write, measured, tell, whole, write
 from bench.replicator import Sink, replicate
 from bench.sites import Address, Pair, keygen
 from proxy.config.units import SIZE, parse_size, show_size
@@ -234,7 +234,7 @@ def main() -> ExitCode:
     parser.add_argument("--size", type=size_of, default="1GiB", help="of each transfer (default 1GiB)")
     parser.add_argument("--memory-size", type=size_of, default="4GiB", help="through the slow array (default 4GiB)")
     parser.add_argument("--rounds", type=whole, default=3, help="comparisons of one connection and many (default 3)")
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--json", type=file_to_write, help="also write the figures to this file")
     options = parser.parse_args()
     warn_if_busy()
     pipeline = Pipeline(options.size, options.memory_size, options.rounds)

@@ -51,6 +51,15 @@ def whole(text: str) -> int:
     return int(text)
 
 
+def file_to_write(text: str) -> Path:
+    """A path, from an option: told before an hour of measurements that nothing can be there. Raises as `whole`."""
+    file = Path(text)
+    if file.is_dir() or not file.parent.is_dir():
+        wrong = "is a directory; name a file" if file.is_dir() else f"is in no directory; make {file.parent} first"
+        raise argparse.ArgumentTypeError(f'"{text}" {wrong}')
+    return file
+
+
 def write(figures: object, file: Path) -> bool:
     """The figures as data; False, and a complaint, if that cannot be."""
     try:

@@ -28,7 +28,7 @@ from bench.ending import program
 from bench.goals import Goal, goal_table
 from bench.machine import machine_facts, machine_text, warn_if_busy
 from bench.processes import Process, next_line, own, talking
-from bench.programs import measured, tell, whole, write
+from bench.programs import file_to_write, measured, tell, whole, write
 from bench.sites import Pair, Site
 from bench.tables import plain_table
 from proxy.config.units import show_size
@@ -204,7 +204,7 @@ def main() -> ExitCode:
     parser = argparse.ArgumentParser(prog="python -m bench.viewers", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--size", type=whole, default=1024, help="MiB of each transfer (default 1024)")
     parser.add_argument("--rounds", type=whole, default=8, help="transfers without and with viewers (default 8 each)")
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--json", type=file_to_write, help="also write the figures to this file")
     parser.add_argument("--view", nargs="+", type=int, metavar="PORT", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.view:

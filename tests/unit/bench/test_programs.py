@@ -1,11 +1,12 @@
 """What benches that are programs have in common."""
 
+import argparse
 from pathlib import Path
 
 import pytest
 
 from bench.load import LoadFailure
-from bench.programs import measured
+from bench.programs import file_to_write, measured
 from proxy.errors import ExitCode
 
 
@@ -35,3 +36,10 @@ def test_what_was_measured_before_a_failure_is_concluded(
 @pytest.mark.parametrize(("right", "code"), [(True, ExitCode.OK), (False, ExitCode.FAILED)])
 def test_a_run_to_the_end(right: bool, code: ExitCode) -> None:
     assert measured("bench-any", lambda directory: None, lambda failure: right and not failure) is code
+
+
+def test_a_file_that_cannot_be_there_is_told_before_anything_is_measured(tmp_path: Path) -> None:
+    assert file_to_write(str(tmp_path / "figures.json")) == tmp_path / "figures.json"
+    for wrong, told in ((tmp_path / "no" / "figures.json", "is in no directory; make"), (tmp_path, "is a directory; ")):
+        with pytest.raises(argparse.ArgumentTypeError, match=told):
+            file_to_write(str(wrong))
