@@ -111,7 +111,9 @@ def planned(order: Order) -> tuple[list[Work], list[str]]:
         raise OperatorError("; ".join(reasons), ExitCode.USAGE)
     if not works:
         patterns = " or ".join(order.only)
-        raise OperatorError(f"no cell is called {patterns}; isthmus bench list SUITE names them", ExitCode.USAGE)
+        others = "" if order.command or ALTERNATIVES not in suites else ", --command adds its own"
+        remedy = f"isthmus bench list SUITE names them{others}"
+        raise OperatorError(f"no cell is called {patterns}; {remedy}", ExitCode.USAGE)
     return works, reasons
 
 

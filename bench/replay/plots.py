@@ -5,7 +5,9 @@ from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter
 
 from bench.replay.document import Plot
 
@@ -37,8 +39,10 @@ def svg(plot: Plot) -> bytes:
         axes.set(title=plot.title, xlabel=plot.x, ylabel=plot.y)
         if "x" in plot.logarithmic:
             axes.set_xscale("log")
+            _plain_figures(axes.xaxis)
         if "y" in plot.logarithmic:
             axes.set_yscale("log")
+            _plain_figures(axes.yaxis)
         else:
             axes.set_ylim(bottom=0)
         if len(plot.series) > 1:
@@ -46,6 +50,12 @@ def svg(plot: Plot) -> bytes:
         written = io.BytesIO()
         figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
     return written.getvalue()
+
+
+def _plain_figures(axis: Axis) -> None:
+    """1,000 at a logarithmic axis, not a power of ten."""
+    axis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+    axis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
 
 
 def _lines(axes: Axes, plot: Plot) -> None:

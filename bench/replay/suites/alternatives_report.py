@@ -103,3 +103,5 @@ def _findings(results: Results, ways: list[str]) -> Iterator[str]:
                 texts.append(f"in the {word} pass {times(best[1])} as fast as the best other ({TITLES[best[0]]})")
         if texts:
             yield f"{volume}: Isthmus is {', '.join(texts)}."
+    if any(record.scale < 1 for record in results.records):
+        yield "Published is scale 1: a small pass is mostly its beginning and its end, whatever carries it."

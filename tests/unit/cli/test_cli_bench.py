@@ -44,6 +44,8 @@ def test_no_such_cell(isthmus: Isthmus, tmp_path: Path, monkeypatch: pytest.Monk
     shown = isthmus("bench", "run", "field", "--only", "f5vol9", "--out", tmp_path)
     assert shown.exit_code == ExitCode.USAGE
     assert "no cell is called f5vol9; isthmus bench list SUITE names them" in shown.stderr
+    own = isthmus("bench", "run", "alternatives", "--only", "command", "--out", tmp_path).stderr
+    assert "no cell is called command; isthmus bench list SUITE names them, --command adds its own" in own
 
 
 def test_a_command_of_ones_own_where_none_is_run(isthmus: Isthmus, tmp_path: Path) -> None:

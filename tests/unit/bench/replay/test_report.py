@@ -135,6 +135,7 @@ def test_a_plot_is_small_svg(kind: str) -> None:
     plot = Plot("p", "A plot", "x", "y", [names, other], "bars" if kind == "bars" else "lines", "y")
     written = plots.svg(plot)
     assert ElementTree.fromstring(written).tag.endswith("svg")
+    assert b"mathdefault" not in written, "no powers of ten to be read off a logarithmic axis"
     assert b"A plot" in written, "text is text"
     assert len(written) < 40_000
 
@@ -185,6 +186,8 @@ def test_the_best_other_is_one_that_arrived() -> None:
     assert row[-1] == "2.00x"
     (section,) = alternatives(Results((*records, record("isthmus/f5vol3/1", outcome=wrong))))
     assert not section.findings
+    (section,) = alternatives(Results((record("isthmus/f5vol3/1", figure(80.0), scale=0.01),)))
+    assert [finding[:20] for finding in section.findings] == ["Published is scale 1"]
 
 
 @pytest.mark.parametrize(
