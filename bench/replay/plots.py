@@ -45,7 +45,9 @@ def svg(plot: Plot) -> bytes:
             _plain_figures(axes.yaxis)
         else:
             axes.set_ylim(bottom=0)
-        if len(plot.series) > 1:
+        if len(plot.series) > 1 and plot.kind == "bars":
+            figure.legend(loc="outside lower center", ncols=len(plot.series))  # the names need the whole width
+        elif len(plot.series) > 1:
             axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
         written = io.BytesIO()
         figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
@@ -76,4 +78,5 @@ def _bars(axes: Axes, plot: Plot) -> None:
         axes.bar(left, [value or 0.0 for value in series.y], width, label=series.name, color=colour)
     crowded: dict[str, Any] = {"rotation": 45, "fontsize": 7} if len(names) > FEW else {}
     axes.set_xticks(range(len(names)), names, **crowded)
+    axes.margins(x=0.01)
     axes.grid(visible=False, axis="x")

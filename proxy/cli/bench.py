@@ -35,7 +35,7 @@ def parse_scale(text: str | None) -> float | None:
     except (ValueError, ZeroDivisionError):
         scale = 0.0
     if not LEAST <= scale <= MOST:
-        remedy = "write a share of the real sizes such as 1/16, and 1 at most"
+        remedy = f"write a share of the real sizes such as 1/16, from 1/{1 / LEAST:.0f} to 1"
         raise OperatorError(f"--scale {text!r} is no scale; {remedy}", ExitCode.USAGE)
     return scale
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from bench.replay.document import Notes, Plot, Section, Series, Table, measured, number, percent, span, times
+from bench.replay.document import Notes, Plot, Section, Series, Table, caveat, measured, number, percent, span, times
 from bench.replay.published_lines import RATES, TITLES
 from bench.replay.results import Results
 from bench.replay.trial import Outcome
@@ -109,9 +109,11 @@ def _losses(results: Results) -> Iterator[str]:
             if clean and lossy is not None:
                 kept[way] = percent(lossy / clean)
         if len(kept) == len(WAYS):
+            cells = [Place(line, MTUS[0], loss, way).cell for loss in (LOSSES[0], LOSSES[-1]) for way in WAYS]
             yield (
                 f"{TITLES[line]}: at {LOSSES[-1]:g} % loss and MTU {MTUS[0]}, {kept['direct']} of the throughput"
-                f" without loss is left directly, {kept['isthmus']} through Isthmus."
+                f" without loss is left directly, {kept['isthmus']} through Isthmus"
+                f"{caveat(results, 'throughput', *cells)}."
             )
 
 
@@ -119,18 +121,21 @@ def _jumbo(results: Results) -> Section:
     """Throughput with MTU 9000 by that with 1500."""
     rows = []
     findings = []
+    cells: list[str] = []
     for line in LINES:
         for index, loss in enumerate(LOSSES):
             gains = {way: _gain(results, line, index, way) for way in WAYS}
             rows.append((TITLES[line], f"{loss:g} %", GAINS.get((line, loss), "-"), *map(times, gains.values())))
             if gains["direct"] and gains["isthmus"]:
                 findings.append((gains["direct"], gains["isthmus"]))
+                cells += [Place(line, mtu, loss, way).cell for mtu in MTUS for way in WAYS]
     headings = ("line", "loss", "published", "direct", "Isthmus")
     words = [
         f"{name} {span(column, times)}"
         for name, column in zip(("directly", "through Isthmus"), zip(*findings, strict=True), strict=False)
     ]
-    found = [f"By jumbo frames the throughput changes {', '.join(words)}."] if words else []
+    little = caveat(results, "throughput", *cells)
+    found = [f"By jumbo frames the throughput changes {', '.join(words)}{little}."] if words else []
     return Section("What jumbo frames bring", "MTU 9000 by MTU 1500.", [Table("", headings, rows)], findings=found)
 
 

@@ -30,7 +30,10 @@ def test_the_cells_of_a_suite_are_listed(isthmus: Isthmus) -> None:
 def test_no_scale(isthmus: Isthmus, scale: str) -> None:
     shown = isthmus("bench", "run", "field", "--scale", scale)
     assert shown.exit_code == ExitCode.USAGE
-    assert f"--scale {scale!r} is no scale; write a share of the real sizes such as 1/16" in shown.stderr
+    assert (
+        f"--scale {scale!r} is no scale; write a share of the real sizes such as 1/16, from 1/65536 to 1"
+        in shown.stderr
+    )
 
 
 @pytest.mark.parametrize("command", ["run", "list"])

@@ -19,6 +19,7 @@ from bench.replay.results import Results
 from bench.replay.suites import SUITES
 from bench.replay.suites import field_published as published
 from bench.replay.suites.alternatives_report import report as alternatives
+from bench.replay.suites.frames_report import report as frames
 from bench.replay.trial import Figure, Options, Outcome
 from bench.sites import SiteFailure
 from proxy.errors import ExitCode, OperatorError
@@ -188,6 +189,19 @@ def test_the_best_other_is_one_that_arrived() -> None:
     assert not section.findings
     (section,) = alternatives(Results((record("isthmus/f5vol3/1", figure(80.0), scale=0.01),)))
     assert [finding[:20] for finding in section.findings] == ["Published is scale 1"]
+
+
+def test_frames_measured_on_a_busy_machine_say_little() -> None:
+    """Its cells said so, its findings did not."""
+    cells = [
+        f"oc3/mtu{mtu}/loss{loss}/{way}" for mtu in (1500, 9000) for loss in (0, 1) for way in ("direct", "isthmus")
+    ]
+    for remark, little in (("", False), ("the cores were busy", True)):
+        outcome = Outcome((replace(figure(80.0), remark=remark),))
+        sections = frames(Results(tuple(record(cell, outcome=outcome, suite="frames") for cell in cells)))
+        findings = [finding for section in sections for finding in section.findings]
+        assert len(findings) == 2
+        assert all(("(the cores were busy: this says little)" in finding) == little for finding in findings)
 
 
 @pytest.mark.parametrize(
