@@ -78,7 +78,10 @@ def _advice(found: dict[str, Any]) -> Iterator[RenderableType]:
     )
     if found["crosses_the_line"]["new_slow_line"] > NO_GAIN:
         yield plain("Hardly compresses or repeats: is it encrypted or compressed already? Only what is known is saved.")
-    yield plain(f"Best: {_best(found)}")
+    yield plain(
+        "Best: the largest size that sends hardly more than any other; small chunks cost CPU and memory."
+        f" {_to_have(found['best_chunk_size'])}"
+    )
     if found["deduplication"] > REPEATS:
         yield plain(f"A store of {size(store['enough_for_once'])} finds nearly all that repeats within the data.")
     yield plain(
@@ -92,14 +95,13 @@ def _advice(found: dict[str, Any]) -> Iterator[RenderableType]:
     yield plain("")
 
 
-def _best(found: dict[str, Any]) -> str:
+def _to_have(average: int) -> str:
     """What to do about the best chunk size."""
-    average = found["best_chunk_size"]
     if average == AVERAGE:
-        return "what a site has by default."
+        return "A site has it by default."
     minimum, average, maximum = map(show_size, (average // 4, average, average * 4))
     values = f'minimum = "{minimum}", average = "{average}", maximum = "{maximum}"'
-    return f"to have it, set {values} in [chunking] at both sites."
+    return f"To have it, set {values} in [chunking] at both sites."
 
 
 def _times(line: dict[str, Any]) -> Table:

@@ -59,7 +59,7 @@ def test_in_60_columns_no_share_is_broken(isthmus: Isthmus, volume: Path, monkey
     ("best", "told"),
     [
         (8 << 10, 'set minimum = "2KiB", average = "8KiB", maximum = "32KiB" in [chunking] at both sites'),
-        (16 << 10, "Best: what a site has by default."),
+        (16 << 10, "memory. A site has it by default."),
     ],
 )
 def test_what_to_do_about_the_best_chunk_size(
