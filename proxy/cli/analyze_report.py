@@ -99,8 +99,8 @@ def _to_have(average: int) -> str:
     """What to do about the best chunk size."""
     if average == AVERAGE:
         return "A site has it by default."
-    minimum, average, maximum = map(show_size, (average // 4, average, average * 4))
-    values = f'minimum = "{minimum}", average = "{average}", maximum = "{maximum}"'
+    sizes = {"minimum": average // 4, "average": average, "maximum": average * 4}
+    values = ", ".join(f'{name} = "{show_size(length)}"' for name, length in sizes.items())
     return f"To have it, set {values} in [chunking] at both sites."
 
 
