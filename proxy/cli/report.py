@@ -30,7 +30,7 @@ from proxy.cli.cells import (
     size,
 )
 from proxy.cli.health_report import Condition, conditions
-from proxy.cli.volumes_report import advice_table, volumes_table
+from proxy.cli.volumes_report import SPARED, advice_table, volumes_table
 
 ASKED = ("health", "warnings")
 """What the page needs beside the status: paths below /api/v1."""
@@ -72,7 +72,7 @@ def _parts(status: dict[str, Any], health: list[Condition]) -> Iterator[Renderab
     tables = (
         (_shares(peers), {"Priority", "Guarantee", "Sent"}),
         (_on_demand(peers), {"Peer", "Accepted"}),
-        (volumes_table(peers), {"By", "Average", "In sequence", "95 % within"}),
+        (volumes_table(peers), SPARED),
         (advice_table(peers), ()),
         (_streams(streams), {"Peer", "Age", "Compression"}),
     )

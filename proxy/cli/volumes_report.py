@@ -14,6 +14,8 @@ MOST_VOLUMES = 20
 MOST = 0.95
 """Share of the commands that took no longer than the latency that is shown."""
 HEADINGS = "Volume", "By", "", "Commands", "Bytes", "Average", "In sequence", "Latency", "95 % within", "Under way"
+SPARED = frozenset({"By", "Average", "In sequence", "95 % within"})
+"""Headings of columns that a narrow terminal does without."""
 _COLOURS = {"green": "green", "yellow": "yellow", "red": "red"}
 
 

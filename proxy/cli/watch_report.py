@@ -31,7 +31,7 @@ from proxy.cli.cells import (
 )
 from proxy.cli.fitting import Cell, Section
 from proxy.cli.health_report import LEVELS, conditions
-from proxy.cli.volumes_report import HEADINGS, volume_rows
+from proxy.cli.volumes_report import HEADINGS, SPARED, volume_rows
 
 ASKED = {
     "health": "health",
@@ -49,7 +49,7 @@ BESIDE_SPARKS = 64
 BESIDE_HEALTH = 20
 """Characters of a level and its code, and the space behind them."""
 BAR = 30
-LEFT_OUT = frozenset({"lanes", "loss", "peer", "origin", "compression", "By", "Average", "In sequence", "95 % within"})
+LEFT_OUT = SPARED | {"lanes", "loss", "peer", "origin", "compression"}
 """Columns that a narrower one does without."""
 
 _SPARK = " ▁▂▃▄▅▆▇█"
