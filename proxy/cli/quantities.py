@@ -26,7 +26,7 @@ def rate(option: str, text: str) -> int:
 
 def size(option: str, text: str) -> int:
     """Bytes, not zero. A part of a byte is rounded: nobody means more by "2.18GiB"."""
-    return _above_zero(option, text, _bytes, SIZE)
+    return _above_zero(option, text, lambda given: round(SIZE.parse(given)), SIZE)
 
 
 def size_rate(option: str, text: str) -> int:
@@ -68,10 +68,6 @@ def time_of_day(option: str, text: str) -> time:
         return time(int(match[1]), int(match[2]))
 
     return _read(option, text, parse, TIME_REMEDY)
-
-
-def _bytes(text: str) -> int:
-    return round(SIZE.parse(text))
 
 
 def _above_zero(option: str, text: str, parse: Callable[[str], _T], unit: Unit) -> _T:
