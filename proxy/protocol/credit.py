@@ -29,6 +29,10 @@ REST_PART = 4
 credit: signs of life."""
 ROUND_TRIP_MIN = 0.005
 """Seconds: on a LAN the event loops take longer than the wire, so windows grow as if the round trip were this."""
+SMALL_WINDOW = 1 << 20
+SMALL_ROUND_TRIP_MIN = 0.1
+"""The same for windows below SMALL_WINDOW: while many streams take turns a turn comes round only so often, and with a
+small window the sender rests before its turn is over."""
 
 
 def cost_of(plain: int, length: int, *, lean: bool) -> int:
@@ -286,7 +290,7 @@ class ReceiveWindow:
         if self.arrived + cost > self.limit:
             raise PeerError("DATA", f"{cost} exceed the credit: {self.arrived} of {self.limit} were used")
         self.arrived += cost
-        if now - self._last > 2 * max(round_trip, ROUND_TRIP_MIN):  # a pause of the source says nothing of the array
+        if now - self._last > self._pace(round_trip):  # a pause of the source says nothing of the array
             self._mark, self._mark_time = self.consumed, now
         self._last = now
 
@@ -331,7 +335,7 @@ class ReceiveWindow:
         self.consumed += cost
         self._untold += plain_cost
         if self.consumed - self._mark >= self.size and not self.ended:
-            self._tune(now - self._mark_time < 2 * max(round_trip, ROUND_TRIP_MIN))
+            self._tune(now - self._mark_time < self._pace(round_trip))
             self._mark, self._mark_time = self.consumed, now
         if self._grown:
             self._settle()
@@ -410,6 +414,10 @@ class ReceiveWindow:
         self._budget.opening -= self._opened
         self._note_grower(False)
         self._grown = self._opened = 0
+
+    def _pace(self, round_trip: float) -> float:
+        """Seconds in which the array has to take a window for it to grow: two round trips."""
+        return 2 * max(round_trip, SMALL_ROUND_TRIP_MIN if self.size < SMALL_WINDOW else ROUND_TRIP_MIN)
 
     def _tune(self, fast: bool) -> None:
         """Grow while the array takes a window in less than two round trips; where growth is short, share it."""

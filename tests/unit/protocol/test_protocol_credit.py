@@ -263,6 +263,22 @@ def test_on_a_lan_windows_grow_as_if_the_round_trip_were_5_ms() -> None:
     assert receiver.size == STEP**2 * MIB
 
 
+@pytest.mark.parametrize(
+    ("initial", "grown"), [(96 * KIB, 384 * KIB), (MIB - 16 * KIB, 4 * MIB - 64 * KIB), (MIB, MIB)]
+)
+def test_small_windows_grow_as_if_the_round_trip_were_100_ms(initial: int, grown: int) -> None:
+    """Many streams that take turns use one up in each turn, and a turn comes round only so often."""
+    receiver = window(WindowBudget(64 * MIB), initial)
+    pass_through(receiver, initial, 0.0, rate=initial / 0.19, round_trip=0.001)
+    assert receiver.size == grown
+
+
+def test_a_small_window_stays_small_if_the_array_takes_longer_than_200_ms() -> None:
+    receiver = window(WindowBudget(64 * MIB), 96 * KIB)
+    pass_through(receiver, MIB, 0.0, rate=96 * KIB / 0.25, round_trip=0.001)
+    assert receiver.size == 96 * KIB
+
+
 def test_where_a_long_step_does_not_fit_a_window_doubles() -> None:
     receiver = window(WindowBudget(4 * MIB))
     pass_through(receiver, MIB, 0.0, 1000 * MIB)
