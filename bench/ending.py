@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from proxy.cli.ending import ended_in_order
-from proxy.errors import ExitCode
+from proxy.errors import NO_ROOM, ExitCode
 
 BOUND = Path(__file__).with_name("bound.py")
 SCRATCH = "isthmus-scratch-"
@@ -58,12 +58,16 @@ def _remove(directory: Path) -> None:
 
 
 def program(main: Callable[[], int | None]) -> NoReturn:
-    """A bench as a program, which its signals end in order: ends the process."""
+    """A bench as a program, which its signals end in order, and a full disk with a line: ends the process."""
     try:
         with ended_in_order():
             sys.exit(main())
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        sys.exit(f"{error.filename or 'output'} cannot be written: {error.strerror}")
 
 
 def bound(command: Sequence[str]) -> list[str]:

@@ -4,7 +4,11 @@ Everything below the command line raises errors of its own; each is translated o
 `OperatorError`. No traceback reaches an operator (see `proxy.cli`).
 """
 
+import errno
 from enum import IntEnum
+
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""What writing fails with where there is no more room: no defect."""
 
 
 class ExitCode(IntEnum):

@@ -1,6 +1,5 @@
 """One trial after another: what is finished is kept and skipped, what fails ends only itself."""
 
-import errno
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
@@ -13,8 +12,7 @@ from bench.programs import FAILURES
 from bench.replay.records import Record, RecordFailure, Records, State
 from bench.replay.suite import Suite
 from bench.replay.trial import Lacking, Stage, Trial
-
-FULL = {errno.ENOSPC, errno.EDQUOT}
+from proxy.errors import NO_ROOM
 
 
 class Watcher(Protocol):
@@ -118,7 +116,7 @@ def _measure(records: Records, work: Work, watcher: Watcher, tally: Tally) -> No
         for cell in waiting:
             keep(cell, state="lacking", reason=str(error))
     except FAILURES + work.suite.failures as error:
-        if isinstance(error, OSError) and error.errno in FULL:
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
             raise RecordFailure(f"the disk of {tempfile.gettempdir()} is full (see TMPDIR)") from None
         for cell in waiting:
             keep(cell, state="failed", reason=str(error) or type(error).__name__)

@@ -1,6 +1,5 @@
 """Where errors become messages and exit codes: the group that all commands belong to."""
 
-import errno
 import io
 import os
 import sys
@@ -13,11 +12,9 @@ import click
 
 from proxy.aside import NO_THREAD
 from proxy.cli.output import say
-from proxy.errors import ExitCode, OperatorError
+from proxy.errors import NO_ROOM, ExitCode, OperatorError
 from proxy.text import printable
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-"""What writing fails with where there is no more room: no defect."""
 _NO_THREAD = "can't start new thread"
 """The interpreter's message; it raises a plain RuntimeError."""
 
@@ -54,7 +51,7 @@ def explain(error: Exception) -> int:
             return _show(error)
         case click.Abort():
             return ExitCode.INTERRUPTED
-        case OSError() if error.errno in _FULL:
+        case OSError() if error.errno in NO_ROOM:
             remedy = "make room there, or send it elsewhere"
             return _explain(
                 f"{error.filename or 'output'} cannot be written: {error.strerror}; {remedy}", ExitCode.FAILED

@@ -100,6 +100,15 @@ def test_a_program_tidies_up_though_more_signals_come(number: signal.Signals) ->
     assert not err
 
 
+def test_a_program_whose_output_is_full_says_so_in_a_line() -> None:
+    code = "from bench.ending import program; program(lambda: print('figures', flush=True))"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, env=environment(), check=False
+        )
+    assert (done.returncode, done.stderr) == (1, b"output cannot be written: No space left on device\n")
+
+
 def test_what_nohup_ignores_stays_ignored() -> None:
     before = signal.signal(HANGS_UP, signal.SIG_IGN)
     try:
