@@ -48,7 +48,6 @@ class Watching:
         self._site = site
         self._keeper = keeper
         self._waiting = started_thread("history-end")  # a thread that waits for the keeper, at the end
-        self._problem = "no file was given"  # why history is kept in memory only, if it is
         self._ahead: deque[tuple[Key, Row]] = deque()  # steps in the file that lie ahead of the clock
         self._events: dict[int, Event] = {}  # not given to the keeper yet, by number
         self._facts: dict[str, str] = {}  # likewise
@@ -56,6 +55,8 @@ class Watching:
         """When the keeper was last given something; at first so long ago that the first second gives it something."""
         self.journal = Journal()
         self.watch = Watch(self.journal, History(time.monotonic()), outline(site))
+        if keeper is None:
+            self.watch.history.problem = "no file was given"
 
     async def start(self) -> None:
         """Take up the history of earlier runs, if its disk answers, and note that the site has started."""
@@ -71,16 +72,12 @@ class Watching:
         if kept.set_aside is not None:
             words = f"the history cannot be used ({kept.reason}) and is now {kept.set_aside}"
             note(codes.HISTORY_SET_ASIDE, "history", words, now)
-        if self._keeper is None:
-            self._note_memory(f"{self._problem}; it is tried again when the site starts anew", now)
-        else:
-            self.watch.history.kept = "disk"
 
     def tick(self) -> None:
         """One more second has passed. A defect in one step is logged, and keeps neither the other steps nor the next
         second from being done."""
         now = time.time()
-        steps: tuple[Callable[[float], None], ...] = self._note, self._note_kept, self._flush_when_due
+        steps: tuple[Callable[[float], None], ...] = self._note_kept, self._note, self._flush_when_due
         own: list[Callable[[], None]] = [partial(step, now) for step in steps]
         for call in own + self.ticked:
             try:
@@ -95,20 +92,13 @@ class Watching:
 
     def _note_kept(self, now: float) -> None:
         """See whether the disk has taken what it was given."""
-        if self._keeper is None:
-            return
-        history, problem = self.watch.history, self._keeper.problem or self._silence(self._keeper)
-        if problem and history.kept == "disk":
-            self._note_memory(problem, now)
-        history.kept = "memory" if problem else "disk"
+        if self._keeper is not None:
+            self.watch.history.problem = self._keeper.problem or self._silence(self._keeper)
 
     def _silence(self, keeper: Keeper) -> str:
         """What is wrong, in words, if the disk neither takes what it was given nor refuses it; else empty."""
         late = not keeper.idle and time.monotonic() - self._flushed >= LATE_SECONDS
         return _silent(keeper) if late else ""
-
-    def _note_memory(self, problem: str, now: float) -> None:
-        self.journal.note(codes.HISTORY_IN_MEMORY, "history", f"history is kept in memory only: {problem}", now)
 
     def _flush_when_due(self, now: float) -> None:
         if time.monotonic() - self._flushed >= FLUSH_SECONDS:
@@ -138,14 +128,17 @@ class Watching:
         try:
             kept = await asyncio.wait_for(asyncio.wrap_future(self._keeper.open(time.time(), name)), OPEN_SECONDS)
         except (HistoryFault, TimeoutError) as error:
-            self._problem = str(error) or _silent(self._keeper)
-            self._keeper = None
-            return Kept()
+            return self._without(str(error) or _silent(self._keeper))
         if kept.owner == name:
             return kept
-        self._problem = f"{self._keeper.path} is that of site {kept.owner}; name a file of its own as status.history"
+        problem = f"{self._keeper.path} is that of site {kept.owner}; name a file of its own as status.history"
         await asyncio.get_running_loop().run_in_executor(self._waiting, self._keeper.close, CLOSE_SECONDS)
+        return self._without(problem)
+
+    def _without(self, problem: str) -> Kept:
+        """Go on in memory only."""
         self._keeper = None
+        self.watch.history.problem = f"{problem}; it is tried again when the site starts anew"
         return Kept()
 
     def _note_file(self, kept: Kept, now: float) -> None:

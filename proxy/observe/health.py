@@ -66,12 +66,15 @@ class Ladder:
         """The time of day was set, by so much."""
         self._since = {key: since + seconds for key, since in self._since.items()}
 
-    def climb(self, snapshot: Snapshot, trend: Trend, now: float) -> HealthAnswer:
-        """The ladder now (`now`: seconds since 1970); `trend` has been fed with this snapshot's counters."""
+    def climb(self, snapshot: Snapshot, trend: Trend, now: float, unkept: str = "") -> HealthAnswer:
+        """The ladder now (`now`: seconds since 1970); `trend` has been fed with this snapshot's counters.
+
+        `unkept`: why history is kept in memory only, if it is.
+        """
         self._seen = {}
         store = self._store(snapshot, trend, now)
         peers = [self._peer(peer, snapshot, trend, now) for peer in snapshot.peers]
-        reasons = self._reasons("site", _of_site(snapshot, now), now)
+        reasons = self._reasons("site", _of_site(snapshot, now, unkept), now)
         level = worst([_together(peers), store.level, *(reason.level for reason in reasons)])
         answer = HealthAnswer(
             site=snapshot.site,
@@ -182,13 +185,15 @@ def _mark_of(code: Code, about: str = "") -> str:
 # -- findings ----------------------------------------------------------------------------------------------------
 
 
-def _of_site(snapshot: Snapshot, now: float) -> Iterable[Finding]:
+def _of_site(snapshot: Snapshot, now: float, unkept: str) -> Iterable[Finding]:
     if snapshot.draining:
         yield Finding(
             codes.DRAINING, Level.ATTENTION, "the site drains and will end", remedy="start it again when it has ended"
         )
     if snapshot.reload_problem:
         yield Finding(codes.RELOAD_FAILED, Level.DEGRADED, snapshot.reload_problem)
+    if unkept:
+        yield Finding(codes.HISTORY_IN_MEMORY, Level.ATTENTION, f"history is kept in memory only: {unkept}")
     for certificate in snapshot.certificates:
         if (finding := certificate_finding(certificate, now)) is not None:
             yield finding

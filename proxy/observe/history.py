@@ -26,13 +26,18 @@ class History:
 
     def __init__(self, clock: float) -> None:
         self.book = Book()
-        self.kept = "memory"
-        """ "disk" as long as it is written down."""
+        self.problem = ""
+        """Why it is kept in memory only, if it is; empty as long as it is written down."""
         self.rates = LiveRates(0, 0, 0, 0, 0)
         """Of the last second."""
         self._before: Mapping[str, float] = {}
         self.clock = clock
         """When it was fed last."""
+
+    @property
+    def kept(self) -> str:
+        """memory or disk."""
+        return "memory" if self.problem else "disk"
 
     def begin(self, snapshot: Snapshot) -> None:
         """Have a series for everything that the site has."""

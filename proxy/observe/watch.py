@@ -49,7 +49,7 @@ class Watch:
         self._note_pause(now, clock)
         self._follow(now - clock)
         self.history.note(snapshot, self._feed(clock), now, clock)
-        self.health = self._ladder.climb(snapshot, self._trend, now)
+        self.health = self._ladder.climb(snapshot, self._trend, now, self.history.problem)
         self.cautions = self._found.find(snapshot, self._trend, now, clock)
         if refused := snapshot.refused - self._refused:
             many = "1 connection" if refused == 1 else f"{refused} connections"

@@ -124,7 +124,9 @@ def test_a_place_that_cannot_be_written_is_no_reason_to_stop(bed: Bed) -> None:
     site.start()
     site.wait_ready()
     assert ask(site, "history")["kept"] == "memory"
-    assert "IST-404" in codes(site)
+    site.wait_for(lambda: "IST-404" in codes(site), "does not tell that history is in memory")
+    reasons = ask(site, "health")["reasons"]
+    assert [(reason["code"], str(place) in reason["words"]) for reason in reasons] == [("IST-404", True)]
     site.config.write_text(site.config.read_text().replace("[status]\n", '[status]\nhistory = "other.db"\n'))
     drain(site)
     site.start()

@@ -86,15 +86,16 @@ def run_watching(path: Path, act: Callable[[Watching, Keeper], None], name: str 
 def test_a_disk_that_takes_no_history_is_told_once(
     surveyed: Surveyed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """In the log, too. And what was kept from it meanwhile is there after a restart."""
+    """In the log, too, and in health while it lasts. And what was kept from it meanwhile is there after a restart."""
     monkeypatch.setattr(module, "FLUSH_SECONDS", 0.0)
-    path, told = tmp_path / "history.db", list[str]()
+    path, told, levels = tmp_path / "history.db", list[str](), list[str]()
 
     def act(watching: Watching, keeper: Keeper) -> None:
         def tick() -> str:
             assert keeper.rest(PATIENCE)
             watching.tick()
             assert keeper.rest(PATIENCE)
+            levels.append(watching.watch.health.level)
             return watching.watch.history.kept
 
         assert tick() == "disk"
@@ -103,6 +104,7 @@ def test_a_disk_that_takes_no_history_is_told_once(
             assert [tick() for _ in range(3)] == ["disk", "memory", "memory"]
         assert [tick() for _ in range(2)] == ["memory", "disk"]
         assert codes_of(watching).count("IST-404") == 1
+        assert levels == ["healthy", "healthy", "attention", "attention", "attention", "healthy"]
         assert "locked" in watching.journal.after(0, 100).events[-1].words
 
     run_watching(path, act)
@@ -181,7 +183,12 @@ def test_of_a_file_that_cannot_be_opened_it_is_told_that_it_takes_a_restart(surv
     """Room on its disk, which the remedy asks for, changes nothing before."""
     words = list[str]()
     path = tmp_path / "none" / "history.db"
-    run_watching(path, lambda watching, _: words.extend(event.words for event in watching.journal.after(0, 9).events))
+
+    def act(watching: Watching, keeper: Keeper) -> None:
+        watching.tick()
+        words.extend(reason.words for reason in watching.watch.health.reasons)
+
+    run_watching(path, act)
     assert words[-1].endswith(f"{path}: unable to open database file; it is tried again when the site starts anew")
 
 
@@ -251,7 +258,7 @@ def test_a_history_that_cannot_be_opened_or_was_damaged_is_a_line_of_the_log(
 ) -> None:
     path = tmp_path / "history.db"
     path.mkdir()
-    run_watching(path, lambda watching, keeper: None)
+    run_watching(path, lambda watching, keeper: watching.tick())
     path.rmdir()
     path.write_bytes(b"noise" * 5000)
     run_watching(path, lambda watching, keeper: None)
