@@ -73,7 +73,8 @@ def _check_peers(draft: Draft, own: tuple[Certificate, ...]) -> None:
 def _check_dates(draft: Draft, certificate: Certificate, now: datetime) -> None:
     if certificate.expires <= now:
         wrong = f"has expired ({certificate.name}, {certificate.expires:%Y-%m-%d %H:%M} UTC)"
-        draft.wrong(CERTIFICATE, wrong, "make a new one with isthmus keygen, and give it to both sites")
+        make = "make a new one with isthmus keygen, and give it to both sites"
+        draft.wrong(CERTIFICATE, wrong, f"if the clock of this host is right ({now:%Y-%m-%d %H:%M} UTC), {make}")
     if certificate.begins > now:
         wrong = f"is not valid before {certificate.begins:%Y-%m-%d %H:%M} UTC ({certificate.name})"
         see = f"see whether the clock of this host is right ({now:%Y-%m-%d %H:%M} UTC)"

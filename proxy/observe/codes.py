@@ -133,7 +133,7 @@ CERTIFICATE_ENDED = Code(
     "IST-203",
     _ERROR,
     "A certificate has expired: no new lane comes up with it.",
-    "make a new one now, give it to the sites that pin it, and `isthmus reload`",
+    "if this host's clock is right, make a new one now, give it to the sites that pin it, and `isthmus reload`",
     logged=True,
 )
 RELOAD_FAILED = Code(

@@ -139,7 +139,7 @@ ONE: list[tuple[str, Spoil, str, str, str]] = [
     ),
     ("open key", lambda d: (d / "east.key").chmod(0o640), KEY, "read or written by others", "chmod 600 {}/east.key"),
     ("key for all", lambda d: (d / "east.key").chmod(0o604), KEY, "read or written by others", "chmod 600"),
-    ("expired", certificate_with(days=(-9, -1)), CERTIFICATE, "has expired (east, ", "isthmus keygen"),
+    ("expired", certificate_with(days=(-9, -1)), CERTIFICATE, "has expired (east, ", "clock of this host is right"),
     ("not yet valid", certificate_with(days=(2, 9)), CERTIFICATE, "is not valid before", "clock of this host"),
     ("server only", certificate_with(purposes=(SERVER,)), CERTIFICATE, "not for TLS client authentication", "both TLS"),
     ("client only", certificate_with(purposes=(CLIENT,)), CERTIFICATE, "not for TLS server authentication", "both TLS"),
