@@ -9,7 +9,7 @@ from proxy.cli.output import say
 from proxy.config.loading import load
 from proxy.config.model import Forward, Peer, SiteConfig
 from proxy.config.units import show_size
-from proxy.doctor.trust import CA_RENEWAL, SOON
+from proxy.doctor import trust
 from proxy.identity import Certificate
 from proxy.net.loops import refuse_loops
 from proxy.text import remaining
@@ -61,12 +61,15 @@ def _certificate(path: Path) -> str:
 
 
 def _warnings(site: SiteConfig, now: datetime) -> Iterator[str]:
-    pinned = [peer.certificate for peer in site.peers if peer.certificate is not None]
+    pinned = {peer.certificate: peer.name for peer in site.peers if peer.certificate is not None}
     for path in [site.identity.certificate, *pinned]:
         yield from _dates(path, identity.read_certificates(path)[0], now, "make a new one and give it to both sites")
+    for path, name in pinned.items():
+        for finding in trust.pinned(identity.read_certificates(path)[0], name):
+            yield f"{path}: {finding.found}; {finding.remedy}"
     if site.identity.ca:
         for authority in identity.read_certificates(site.identity.ca):
-            yield from _dates(site.identity.ca, authority, now, CA_RENEWAL)
+            yield from _dates(site.identity.ca, authority, now, trust.CA_RENEWAL)
         if site.site.name not in identity.read_certificates(site.identity.certificate)[0].sites:
             yield f"the certificate is not for the name {site.site.name}: a peer that does not pin it will refuse it"
 
@@ -77,5 +80,5 @@ def _dates(path: Path, certificate: Certificate, now: datetime, anew: str) -> It
     elif certificate.expires <= now:
         ended = f"{certificate.expires:%Y-%m-%d %H:%M} UTC"
         yield f"{path} ({certificate.name}) has expired ({ended}), and who shows it is refused; {anew}"
-    elif (left := certificate.expires - now) < SOON:
+    elif (left := certificate.expires - now) < trust.SOON:
         yield f"{path} expires in {remaining(left.total_seconds())}; {anew}"

@@ -121,6 +121,9 @@ def _of_certificates(site: SiteConfig) -> Iterator[Finding]:
         yield from trust.certificate(about, certificate, now, anew)
     for certificate in _read(site.identity.certificate)[:1] if site.identity.ca else ():
         yield from trust.names(certificate, site.site.name)
+    for peer in site.peers:
+        for certificate in _read(peer.certificate)[:1]:
+            yield from trust.pinned(certificate, peer.name)
 
 
 def _all_certificates(site: SiteConfig, now: datetime) -> Iterator[tuple[str, str, Certificate]]:

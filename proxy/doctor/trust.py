@@ -46,6 +46,13 @@ def names(facts: Certificate, site: str) -> Iterator[Finding]:
         yield attention("own certificate", found, f"have the CA sign one for {site}, or pin this one at every peer")
 
 
+def pinned(facts: Certificate, peer: str) -> Iterator[Finding]:
+    """Of a peer's pinned certificate: TLS takes any name in it, but HELLO refuses a site that is called otherwise."""
+    if facts.sites and peer not in facts.sites:
+        found = f"it is for {', '.join(facts.sites)}: if that site is not called {peer}, no tunnel to it comes up"
+        yield attention(f"certificate of {peer}", found, "have peer.name here be the site.name there")
+
+
 def clock(facts: Clock) -> Iterator[Finding]:
     """Is it plausible, and does it follow a time server?"""
     says = f"{datetime.fromtimestamp(facts.now, UTC):%Y-%m-%d %H:%M:%S} UTC"

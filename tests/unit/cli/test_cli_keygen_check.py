@@ -150,6 +150,17 @@ def test_check_warns_of_peers_and_cas_whose_certificates_are_not_valid(isthmus: 
     assert f"warning: {pair}/ca.crt (Our CA) is not valid before " in shown.stderr
 
 
+def test_check_warns_of_a_pinned_certificate_for_another_name(isthmus: Isthmus, pair: Path) -> None:
+    """The running site says so, too: no tunnel comes up if that is the other site's name."""
+    make(pair / "west", "nord", days=(-1, 100))
+    shown = isthmus("check", pair / "east.toml")
+    assert shown.exit_code == 0
+    assert shown.stderr == (
+        f"warning: {pair}/west.crt: it is for nord: if that site is not called west, no tunnel to it comes up; have"
+        " peer.name here be the site.name there\n"
+    )
+
+
 def test_check_warns_of_a_certificate_for_another_name(isthmus: Isthmus, pair: Path) -> None:
     signer = make(pair / "ca", "Our CA", authority=True, purposes=(), days=(-1, 100))
     make(pair / "east", "elsewhere", signer=signer, days=(-1, 100))

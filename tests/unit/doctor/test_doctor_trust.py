@@ -7,7 +7,7 @@ import pytest
 
 from proxy.doctor.facts import Clock
 from proxy.doctor.findings import Finding, Level
-from proxy.doctor.trust import CA_RENEWAL, certificate, clock, names, renewal
+from proxy.doctor.trust import CA_RENEWAL, certificate, clock, names, pinned, renewal
 from proxy.identity import Certificate
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -70,6 +70,15 @@ def test_a_name_that_the_ca_has_not_signed() -> None:
     assert finding.level is Level.ATTENTION
     assert finding.found == "it is for east, not for nord: who does not pin it refuses it"
     assert "have the CA sign one for nord" in finding.remedy
+
+
+def test_a_pinned_certificate_for_another_name() -> None:
+    """The site that shows it may be called as the peer is, whatever its certificate says."""
+    assert list(pinned(CERTIFICATE, "east")) == list(pinned(replace(CERTIFICATE, sites=()), "west")) == []
+    (finding,) = pinned(CERTIFICATE, "west")
+    assert (finding.level, finding.about) == (Level.ATTENTION, "certificate of west")
+    assert finding.found == "it is for east: if that site is not called west, no tunnel to it comes up"
+    assert finding.remedy == "have peer.name here be the site.name there"
 
 
 def test_clocks() -> None:
