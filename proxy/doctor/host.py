@@ -79,7 +79,7 @@ def _disk(path: Path) -> Disk:
     return Disk(
         place=str(place),
         free=room.f_bavail * room.f_frsize,
-        used=_taken(path),
+        used=_taken(path) + _taken(path / "index"),  # not what was set aside, which comes on top
         writable=os.access(place, os.W_OK | os.X_OK),
     )
 
