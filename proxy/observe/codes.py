@@ -228,8 +228,8 @@ WINDOW_LIMITS = Code(
     "IST-503",
     _WARNING,
     "A window or buffer limits the throughput, not the line.",
-    "raise what the warning names: `tunnel.window`, `memory` or `unacked` (then restart the site), or the hosts'"
-    " tcp_rmem and tcp_wmem",
+    "raise what the warning names: a window by `tunnel.window` and `memory` at both sites, or `unacked` at this one"
+    " (then restart them), or the other host's tcp_rmem",
 )
 STORE_SMALL = Code(
     "IST-504",
