@@ -66,6 +66,7 @@ LOSSY = Code(
     "More than 5 % of what a lane sent in a minute had to be sent again (if it sent half a megabyte or more). It"
     " is over when less than 3 % is.",
     "have the line checked; where a lane does not use BBR yet, which tolerates loss, enable it (`modprobe tcp_bbr`)",
+    logged=True,
 )
 PEER_MISBEHAVES = Code(
     "IST-108",
@@ -78,19 +79,23 @@ REFERENCES_SUSPENDED = Code(
     _WARNING,
     "The peer lacked much of what was referred to, or both stores have lost it, so data is sent as literals for a"
     " while.",
-    "none if a store was wiped or damaged, or the peer's is much smaller; otherwise make both stores the same size",
+    "nothing to do if a store was wiped or damaged; if the peer's is smaller, give it this one's `store.size`, and"
+    " restart that site",
+    logged=True,
 )
 SHORT_PACKETS = Code(
     "IST-110",
     _WARNING,
     "Packets of full size are lost on the way to a peer, so short ones are sent.",
     "let ICMP pass on that path, or lower the MTU; then `isthmus reload`",
+    logged=True,
 )
 OTHER_CONGESTION_CONTROL = Code(
     "IST-111",
     _WARNING,
     "The kernel does not offer the congestion control that `tunnel.congestion_control` asks for.",
     '`modprobe` it, allow it to this user, or write "auto"',
+    logged=True,
 )
 EXPORT_UNREACHABLE = Code(
     "IST-112",
@@ -176,7 +181,7 @@ UNLEARNED = Code(
 )
 STARTED = Code("IST-401", _INFO, "The site has started.")
 DRAINING = Code("IST-402", _INFO, "The site drains: it accepts nothing new, and ends when its streams have ended.")
-CONFIGURATION_CHANGED = Code("IST-403", _INFO, "The site's file has changed since its last start.")
+CONFIGURATION_CHANGED = Code("IST-403", _INFO, "The site's file has changed since its last start.", logged=True)
 HISTORY_IN_MEMORY = Code(
     "IST-404",
     _WARNING,
@@ -197,6 +202,7 @@ ACCESS_DENIED = Code(
     "Requests to the status listener had no token or a wrong one, or came from pages of other sites.",
     "if it is a program of yours: give it the token; otherwise see who can reach the listener",
     floods=True,
+    logged=True,
 )
 CONTROLLED = Code("IST-407", _INFO, "Somebody used the control right: drain or reload.")
 BUSY = Code(
@@ -204,6 +210,7 @@ BUSY = Code(
     _WARNING,
     "This process is busy more than 90 % of the time.",
     "use a faster core, or move other programs off the host",
+    logged=True,
 )
 STOOD_STILL = Code(
     "IST-409",
@@ -217,12 +224,14 @@ NOT_REDUCED = Code(
     _WARNING,
     "A forward's data does not get smaller: it is already compressed or encrypted, and does not repeat.",
     "replicate it unencrypted and uncompressed if you may (the tunnel encrypts it); otherwise nothing is lost",
+    logged=True,
 )
 SHAPED = Code(
     "IST-502",
     _WARNING,
     "A configured rate holds data back most of the time.",
     "if the line has more to give, raise `rate`, `maximum` or the schedule; then restart the site",
+    logged=True,
 )
 WINDOW_LIMITS = Code(
     "IST-503",
@@ -230,18 +239,21 @@ WINDOW_LIMITS = Code(
     "A window or buffer limits the throughput, not the line.",
     "raise what the warning names: a window by `tunnel.window` and `memory` at both sites, or `unacked` at this one"
     " (then restart them), or the other host's tcp_rmem",
+    logged=True,
 )
 STORE_SMALL = Code(
     "IST-504",
     _WARNING,
     "The store evicts data that is asked for again soon after.",
     "make `store.size` larger at both sites, then restart them",
+    logged=True,
 )
 TURNS = Code(
     "IST-505",
     _WARNING,
     "The arrays wait for an answer before they send more.",
     "have the array keep more under way: a deeper queue, longer writes, more volumes at once",
+    logged=True,
 )
 STORE_BEHIND = Code(
     "IST-506",
@@ -249,6 +261,7 @@ STORE_BEHIND = Code(
     "A peer's store reads what is referred to so slowly that the line has room for more, so part of what both"
     " sites hold is sent as literals. Disks are that slow when data comes in another order than it was stored in.",
     "at the peer's site, put the store on a faster disk (an SSD); otherwise nothing is lost",
+    logged=True,
 )
 
 CODES: tuple[Code, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Code))

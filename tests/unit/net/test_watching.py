@@ -294,3 +294,19 @@ def test_what_the_log_has_from_elsewhere_is_no_second_line(
     run_watching(tmp_path / "history.db", act)
     said = [(record.levelname, record.getMessage()) for record in caplog.records]
     assert said == [("ERROR", "IST-301, store: The disk is full; make sure that its disk works and has room")]
+
+
+def test_what_the_log_would_not_have_otherwise_is_a_line(
+    surveyed: Surveyed, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What slows replication was told by events alone, and so was who had no token; who reads the log saw neither."""
+    told = codes.LOSSY, codes.REFERENCES_SUSPENDED, codes.BUSY, codes.TURNS, codes.STORE_BEHIND, codes.ACCESS_DENIED
+
+    def act(watching: Watching, keeper: Keeper) -> None:
+        for code in told:
+            watching.journal.note(code, f"about {code}", "words", 1.0)
+
+    run_watching(tmp_path / "history.db", act)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{code}, about {code}: words; {code.remedy}" for code in told
+    ]
