@@ -68,8 +68,9 @@ def conduct(directory: Path, way: str, digest: str) -> Run:
         address = target.address
         if way != DIRECT:
             address = stack.enter_context(forwarded(directory, address))[2][way]
-        tap = stack.enter_context(Tap(address))
-        said = [_tests("--dataloss", "--verbose", "--test", tests, target.url(1, tap.address)) for tests in chosen()]
+        with Tap(address) as tap:
+            _tests("--test", "ALL.TestUnitReady", target.url(1, tap.address))
+        said = [_tests("--dataloss", "--verbose", "--test", tests, target.url(1, address)) for tests in chosen()]
         return Run(outcomes("\n".join(said)), bytes(tap.back.beginning))
 
 
