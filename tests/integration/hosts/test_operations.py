@@ -131,7 +131,7 @@ def secure(at: Host) -> None:
 
 def without_packages(text: str) -> str:
     """For the second host, which has the first one's /opt/isthmus."""
-    return "".join(line for line in text.splitlines(keepends=True) if "pip install" not in line)
+    return "".join(line for line in text.splitlines(keepends=True) if not re.search("venv|pip install", line))
 
 
 def type_all(typed: list[Box], host_of: dict[str, Host], lines: dict[str, str]) -> None:
