@@ -18,7 +18,7 @@ def _left_open() -> Iterator[None]:
 
 @pytest.fixture
 def bed(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Bed]:
-    bed = Bed(tmp_path, typed=request.node.get_closest_marker("typed") is not None)
+    bed = Bed(tmp_path, typed=[name for marker in request.node.iter_markers("typed") for name in marker.args])
     yield bed
     bed.close()
     assert not bed.complaints()

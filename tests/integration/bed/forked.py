@@ -2,7 +2,7 @@
 
 Reading them takes a second of CPU where machines are slow, and tests start hundreds of them. All else is as if it were
 typed: the same `main` with the same arguments, in a process of its own. Only how the interpreter starts and ends is not
-seen; tests of that are marked `typed`.
+seen; tests of that mark the site as `typed`.
 """
 
 import contextlib

@@ -69,11 +69,11 @@ class Pair:
 class Bed:
     """Makes sites in one directory; `close` kills what still runs."""
 
-    def __init__(self, directory: Path, *, typed: bool = False) -> None:
-        """`typed`: sites start as if their command had been typed, and not at once."""
+    def __init__(self, directory: Path, *, typed: Sequence[str] = ()) -> None:
+        """`typed`: names of sites that start as if their command had been typed, and not at once."""
         self.directory = directory
         self.sites: list[Site] = []
-        self._kind = Site if typed else ForkedSite
+        self._typed = typed
         make_ready()  # here, and not in the namespace where the first site may be
 
     def site(
@@ -90,7 +90,8 @@ class Bed:
         for known in (name, *peers):
             if not (self.directory / f"{known}.crt").exists():
                 make(self.directory / known, known, days=(-1, 400))
-        site = self._kind(name, self.directory, free_port())
+        kind = Site if name in self._typed else ForkedSite
+        site = kind(name, self.directory, free_port())
         tables: list[tuple[str, Mapping[str, object]]] = [
             ("[site]", {"name": name}),
             ("[identity]", {"certificate": f"{name}.crt", "key": f"{name}.key"}),

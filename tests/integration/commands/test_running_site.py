@@ -124,7 +124,7 @@ def bundled(site: Site, output: Path) -> dict[str, bytes]:
         return {name: file.read() for name, file in files.items() if file is not None}
 
 
-@pytest.mark.typed
+@pytest.mark.typed("east")
 def test_a_support_bundle_of_a_site_that_runs_and_then_does_not(bed: Bed) -> None:
     with Array() as array:
         pair = bed.pair(array.address)

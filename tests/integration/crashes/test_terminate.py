@@ -38,8 +38,7 @@ SMALL = 4096
 EITHER = pytest.mark.parametrize("ending", ["east", "west"])
 
 
-@pytest.mark.typed
-@EITHER
+@pytest.mark.parametrize("ending", [pytest.param(name, marks=pytest.mark.typed(name)) for name in ("east", "west")])
 def test_a_stream_that_ends_in_time(bed: Bed, ending: str) -> None:
     """It completes, though the other array's new connections are refused already."""
     with Array() as array:
@@ -150,7 +149,7 @@ def interrupted(pair: Pair, near: socket.socket) -> None:
     torn(b"", how_it_ends(near))
 
 
-@pytest.mark.typed
+@pytest.mark.typed("west")
 def test_an_interrupt_ends_the_wait(bed: Bed) -> None:
     """A second SIGTERM does not: whoever sends it may not know of the first."""
     with waiting_to_drain(bed) as (pair, array, near):
@@ -169,7 +168,7 @@ def test_certificates_are_read_anew_while_it_drains(bed: Bed) -> None:
         interrupted(pair, near)
 
 
-@pytest.mark.typed
+@pytest.mark.typed("east", "west")
 def test_an_end_in_order_is_told_afterwards(bed: Bed) -> None:
     """However short: without streams it takes no second, and looked like a crash among the events."""
     pair = bed.pair(("127.0.0.1", free_port()))
@@ -180,7 +179,7 @@ def test_an_end_in_order_is_told_afterwards(bed: Bed) -> None:
         assert [event.code for event in kept].count("IST-402") == 1
 
 
-@pytest.mark.typed
+@pytest.mark.typed("west")
 def test_an_impatient_operator(bed: Bed) -> None:
     """However often the signal comes, the site ends in order, also while the interpreter takes itself down."""
     with Array() as array:

@@ -58,7 +58,7 @@ def test_stopping_leaves_time_to_drain() -> None:
     assert int(seconds[1]) > 30
 
 
-@pytest.mark.typed
+@pytest.mark.typed("east")
 def test_a_site_tells_what_it_does(bed: Bed, monkeypatch: pytest.MonkeyPatch, site_directory: Path) -> None:
     pair = bed.pair(("127.0.0.1", 9))
     with listening(site_directory / "notify") as heard:

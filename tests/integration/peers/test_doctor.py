@@ -267,7 +267,7 @@ def test_a_file_that_was_changed_since_the_site_started(bed: Bed) -> None:
 
 @pytest.mark.patient
 @pytest.mark.slow
-@pytest.mark.typed
+@pytest.mark.typed("west")
 def test_a_site_that_hangs(bed: Bed) -> None:
     """Its addresses are its own all the same, and not another program's."""
     pair = bed.pair(NOBODY, store={"mode": "disk"})

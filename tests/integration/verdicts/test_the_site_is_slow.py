@@ -26,7 +26,7 @@ def test_the_cpu(bed: Bed) -> None:
         assert stream["waiting_seconds"]["cpu"] > 0
 
 
-@pytest.mark.typed
+@pytest.mark.typed("east", "west")
 def test_the_disk(bed: Bed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "early").mkdir()
     (tmp_path / "early" / "sitecustomize.py").write_text(SLOW_DISK)
