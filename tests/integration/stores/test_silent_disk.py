@@ -19,6 +19,8 @@ from tests.integration.bed.sites import Bed, drain, run
 OLD, NEW, NEXT = (volume(name, 16 << 20) for name in ("old", "new", "next"))
 SILENCE = 10.0
 """Seconds at least, with traffic in all of them."""
+PAUSE = 0.4
+"""Between passes."""
 RELEASE = 'sleep 30; exec fsfreeze --unfreeze "$0"'
 
 
@@ -37,6 +39,7 @@ def test_a_disk_that_does_not_answer(bed: Bed, tmp_path: Path, where: str) -> No
             while time.monotonic() < end:
                 for content in (OLD, NEW):
                     replicate(pair, content)
+                    time.sleep(PAUSE)
         replicate(pair, NEXT)
         settled(getattr(pair, where))
         assert cost(pair, NEXT) < 0.1
