@@ -29,10 +29,12 @@ REST_PART = 4
 credit: signs of life."""
 ROUND_TRIP_MIN = 0.005
 """Seconds: on a LAN the event loops take longer than the wire, so windows grow as if the round trip were this."""
-SMALL_WINDOW = 1 << 20
-SMALL_ROUND_TRIP_MIN = 0.1
-"""The same for windows below SMALL_WINDOW: while many streams take turns a turn comes round only so often, and with a
-small window the sender rests before its turn is over."""
+SMALL_WINDOW = 256 << 10
+"""Less does not take a turn, 2 MiB, of known data: where many streams take turns the sender would rest in each."""
+SMALL_PACE = 0.2
+"""Seconds in which a small window has to be used up to be widened: a turn comes round only so often."""
+SPARED_PART = 8
+"""One part in so many of the memory is not for that: many that send little would keep it from one that needs it."""
 
 
 def cost_of(plain: int, length: int, *, lean: bool) -> int:
@@ -196,6 +198,11 @@ class WindowBudget:
         """What windows may still grow by."""
         return min(self.total // GROWTH_PART - self.grown, self.total - self.reserved)
 
+    @property
+    def plenty(self) -> int:
+        """What small windows may grow by although a line of this round trip does not call for it."""
+        return self.room - self.total // SPARED_PART
+
     def reserve(self, n: int) -> bool:
         """Reserve a new stream's initial credit. False if it does not fit: the stream has to be refused."""
         if self.reserved + n > self.total:
@@ -290,7 +297,8 @@ class ReceiveWindow:
         if self.arrived + cost > self.limit:
             raise PeerError("DATA", f"{cost} exceed the credit: {self.arrived} of {self.limit} were used")
         self.arrived += cost
-        if now - self._last > self._pace(round_trip):  # a pause of the source says nothing of the array
+        pause = max(_pace(round_trip), SMALL_PACE if self.size < SMALL_WINDOW else 0.0)
+        if now - self._last > pause:  # it says nothing of the array
             self._mark, self._mark_time = self.consumed, now
         self._last = now
 
@@ -302,10 +310,7 @@ class ReceiveWindow:
         more = min(min(size, self._maximum) - self.size, self._budget.spare)
         if more < self.size - self._opened:
             return False
-        self._budget.advance(more)
-        self._opened += more
-        self._grown += more
-        self.size += more
+        self._advance(more)
         self._widened = True
         return True
 
@@ -335,7 +340,9 @@ class ReceiveWindow:
         self.consumed += cost
         self._untold += plain_cost
         if self.consumed - self._mark >= self.size and not self.ended:
-            self._tune(now - self._mark_time < self._pace(round_trip))
+            took = now - self._mark_time
+            if took < _pace(round_trip) or took >= SMALL_PACE or not self._swell():
+                self._tune(took < _pace(round_trip))
             self._mark, self._mark_time = self.consumed, now
         if self._grown:
             self._settle()
@@ -415,9 +422,20 @@ class ReceiveWindow:
         self._note_grower(False)
         self._grown = self._opened = 0
 
-    def _pace(self, round_trip: float) -> float:
-        """Seconds in which the array has to take a window for it to grow: two round trips."""
-        return 2 * max(round_trip, SMALL_ROUND_TRIP_MIN if self.size < SMALL_WINDOW else ROUND_TRIP_MIN)
+    def _swell(self) -> bool:
+        """Grow if the window is small and there is plenty. That counts as if the stream had just been opened, and gives
+        it no part in growth by use. True if it has grown."""
+        more = (STEP - 1) * self.size
+        if self.size >= SMALL_WINDOW or more > min(self._maximum - self.size, self._budget.plenty):
+            return False
+        self._advance(more)
+        return True
+
+    def _advance(self, more: int) -> None:
+        self._budget.advance(more)
+        self._opened += more
+        self._grown += more
+        self.size += more
 
     def _tune(self, fast: bool) -> None:
         """Grow while the array takes a window in less than two round trips; where growth is short, share it."""
@@ -454,3 +472,8 @@ class ReceiveWindow:
     def _note_grower(self, grower: bool) -> None:
         self._budget.growers += grower - self._grower
         self._grower = grower
+
+
+def _pace(round_trip: float) -> float:
+    """Seconds in which the array has to take a window for it to grow by use."""
+    return 2 * max(round_trip, ROUND_TRIP_MIN)
