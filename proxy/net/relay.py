@@ -305,6 +305,8 @@ class Relay(asyncio.BufferedProtocol):
             self.waits.outward(_SOURCE)
             if self._pauses.resting and self._owner.worker.congested:
                 self._owner.worker.when_relieved(self._resume_if_possible)
+            elif self._pauses.resting and self._owner.streams.credit_due(self.stream):
+                self._owner.streams.await_room(self.stream)
             else:
                 self._resume_if_possible()  # known data has cost less than was reckoned with
 

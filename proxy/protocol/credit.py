@@ -24,6 +24,8 @@ OPENING_PART = 4
 """One part in so many of the memory is for windows that are wide from the beginning."""
 STEP = 4
 """A window grows to so many times its size at once, or to twice where that does not fit."""
+CREDIT_PART = 4
+"""CREDIT goes when one part in so many of the window was consumed."""
 REST_PART = 4
 """A stream is at rest if it has used, within `TunnelSettings.rest`, no more than one part in so many of the initial
 credit: signs of life."""
@@ -365,7 +367,7 @@ class ReceiveWindow:
         and of the window that the peer knows, since it may be four times as large by now: before a quarter of that had
         been consumed the peer would have used up its credit, and rest.
         """
-        return self._untold >= min(self.size, self.limit - self._told) // 4
+        return self._untold >= min(self.size, self.limit - self._told) // CREDIT_PART
 
     def tell(self) -> tuple[int, int]:
         """(consumed, limit) for a CREDIT, which the caller has to send."""

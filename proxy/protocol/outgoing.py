@@ -9,10 +9,11 @@ from operator import itemgetter
 
 from proxy.protocol.codes import DATA, END, RESET, WAIVE, FrameType
 from proxy.protocol.copies import COPY_MAX
-from proxy.protocol.credit import DATA_OVERHEAD, LEAN_PART, SendCredit, cost_of
+from proxy.protocol.credit import CREDIT_PART, DATA_OVERHEAD, LEAN_PART, SendCredit, cost_of
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.flow import Flow, Obstacle
 from proxy.protocol.frames import encode_waive
+from proxy.protocol.hello import CREDIT_MIN
 from proxy.protocol.reader import FILL_MAX, PLAIN_MAX, header
 
 QUEUE_MAX = 512 << 10
@@ -164,6 +165,18 @@ class Outgoing:
         """True if DATA waits for a lane, or for credit most of which was used up by what is still on its way."""
         credit = self.credit
         return self.queued > 0 or (self.starved and 2 * (credit.sent - self._arrived) >= credit.sent - credit.consumed)
+
+    @property
+    def credit_due(self) -> bool:
+        """True if little credit is left, and the peer, which has most of what used it up, tells of more soon.
+
+        Less than a window ever is, or waiting for more might be in vain; and less than a quarter, since CREDIT goes
+        when so much was consumed.
+        """
+        credit = self.credit
+        left, window = credit.limit - credit.sent, credit.limit - credit.consumed
+        on_the_way = credit.sent - self._arrived
+        return left < min(CREDIT_MIN, window // CREDIT_PART) and 2 * on_the_way < window - left
 
     @property
     def starved(self) -> bool:

@@ -101,6 +101,11 @@ class Streams:
         stream.pressed = False
         return pressed
 
+    def credit_due(self, number: int) -> bool:
+        """True if little credit is left, and more will come soon: to use that up first would take many tiny frames."""
+        stream = self._state.find(number)
+        return stream is not None and stream.outgoing.credit_due
+
     @property
     def backlog(self) -> bool:
         """True if a stream has something that no cap holds back, and no lane has taken yet."""

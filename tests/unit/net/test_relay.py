@@ -59,7 +59,7 @@ def connection(here: Site, memory: ContextMemory | None = None, without: str = "
     """At that site, with that memory for contexts; the loop is the tests'. `without`: what was not agreed on."""
     decoder = decoder_of(here, memory, without=without)
     owner, coders = MagicMock(), MagicMock(encoder=encoder_of(here), decoder=decoder, held=0)
-    owner.worker.congested = owner.turns.spend.return_value = False
+    owner.worker.congested = owner.turns.spend.return_value = owner.streams.credit_due.return_value = False
     owner.rounds = Rounds(lambda: 0.0)
     owner.grain = owner.streams.grain.return_value = 16 << 10
     owner.streams.sendable.return_value, owner.streams.send_data.return_value = 1 << 20, 1
@@ -273,6 +273,21 @@ def test_a_stream_that_rests_goes_on_when_what_it_held_has_cost_less(connected: 
     connected.transport.pause_reading.assert_called_once_with()
     connected.owner.streams.sendable.return_value = READ_BYTES + (6 << 10)
     loop.run(1.0)
+    connected.transport.resume_reading.assert_called_once_with()
+
+
+def test_but_while_credit_is_due_it_waits_for_that(connected: Connected, loop: Loop) -> None:
+    """Of a window of 384 KiB the last 50 KiB went in 14 batches, a read and a rest for each."""
+    streams = connected.owner.streams
+    streams.sendable.return_value, streams.flow.return_value, streams.credit_due.return_value = 4 << 10, None, True
+    connected.relay.get_buffer(0)[:] = noise(READ_BYTES)
+    connected.read()
+    streams.await_room.reset_mock()
+    streams.sendable.return_value = READ_BYTES + (6 << 10)
+    loop.run(1.0)
+    connected.transport.resume_reading.assert_not_called()
+    streams.await_room.assert_called_with(1)
+    connected.relay.writable()
     connected.transport.resume_reading.assert_called_once_with()
 
 

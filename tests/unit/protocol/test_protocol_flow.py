@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.events import Arrived, Event
 from proxy.protocol.flow import Flow, Obstacle
@@ -53,6 +55,27 @@ def test_the_far_array_has_not_taken_the_window() -> None:
     assert flow(it) == Flow(Obstacle.FAR, 100_000, 4 * COST, 5 * COST, 0.0, 0)
     it.credit(1, 3 * COST, 100_000 + 1)
     assert flow(it) == Flow(Obstacle.WINDOW, 100_001 - 3 * COST, 4 * COST, 2 * COST, 0.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("credit", "sent", "due"),
+    [(100_000, 7, False), (100_000, 8, True), (500_000, 42, False), (500_000, 43, True)],
+    ids=["a quarter is left", "less", "64 KiB are left", "less than that"],
+)
+def test_credit_is_due_when_little_is_left_and_most_has_arrived(credit: int, sent: int, due: bool) -> None:
+    """As much as every window has, or as is told of at once, is used without waiting."""
+    it = script(credit)
+    streams = it.tunnel.streams
+    send(it, sent)
+    it.take()
+    it.acknowledge(1, 1 + sent // 2)
+    assert not streams.credit_due(1), "it comes a round trip later"
+    it.acknowledge(1, 1 + sent // 2 + 1)
+    assert streams.credit_due(1) == due
+    it.acknowledge(1, 1 + sent)
+    assert streams.credit_due(1) == due
+    it.credit(1, sent * COST, credit)
+    assert not streams.credit_due(1), "nothing is left of which the peer could tell"
 
 
 def test_the_lanes_take_no_more() -> None:
