@@ -1,15 +1,15 @@
 """Plots as SVG: small, with text as text, and the same bytes for the same figures."""
 
-import io
-from typing import Any
+from __future__ import annotations
 
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter
+import io
+from typing import TYPE_CHECKING, Any
 
 from bench.replay.document import Plot
+
+if TYPE_CHECKING:  # reading it takes most of a second: it is read when a plot is drawn
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -32,8 +32,10 @@ REFERENCE = "0.45"
 
 def svg(plot: Plot) -> bytes:
     """The plot as a file."""
+    import matplotlib.figure  # noqa: PLC0415 (as above)
+
     with matplotlib.rc_context({**STYLE, "svg.hashsalt": plot.name}):
-        figure = Figure(figsize=INCHES, layout="constrained")
+        figure = matplotlib.figure.Figure(figsize=INCHES, layout="constrained")
         axes = figure.add_subplot()
         (_bars if plot.kind == "bars" else _lines)(axes, plot)
         axes.set(title=plot.title, xlabel=plot.x, ylabel=plot.y)
@@ -56,6 +58,8 @@ def svg(plot: Plot) -> bytes:
 
 def _plain_figures(axis: Axis) -> None:
     """1,000 at a logarithmic axis, not a power of ten."""
+    from matplotlib.ticker import LogFormatter  # noqa: PLC0415 (as above)
+
     axis.set_major_formatter(lambda value, _: f"{value:,.10g}")
     axis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
 

@@ -26,7 +26,8 @@ from proxy.errors import ExitCode, OperatorError
 from tests.unit.bench.replay.made_up import MadeUp, figure, order, raising
 
 MACHINE = {"isthmus": "1.0", "python": "3.11", "processor": "one", "cores": 2, "load_before": 0.1, "kernel": "6.1"}
-
+draws = pytest.mark.xdist_group("plots")
+"""In one worker: Matplotlib takes most of a second to read."""
 OVERVIEW = Table("In short", ("suite", "cells"), [("a", "1")])
 GOLDEN = """\
 # A report
@@ -111,6 +112,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
 
+@draws
 def test_as_a_page_that_needs_nothing_else() -> None:
     text = page(a_report())
     found = Page(text)
@@ -129,6 +131,7 @@ def test_nothing_that_was_measured_becomes_markup() -> None:
     assert not {"script", "b", "i", "img", "a"} & set(found.seen)
 
 
+@draws
 @pytest.mark.parametrize("kind", ["lines", "bars"])
 def test_a_plot_is_small_svg(kind: str) -> None:
     names = Series("ours", ["a", "b"], [1.0, None]) if kind == "bars" else Series("ours", [0, 1], [1.0, None])
@@ -279,6 +282,7 @@ def test_a_plain_suite_has_a_plain_table(made_up: MadeUp, tmp_path: Path) -> Non
     assert max(map(len, text.splitlines())) < 1000
 
 
+@draws
 def test_the_files_of_a_report(made_up: MadeUp, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept(tmp_path / "results", field_records(1.0, 2.0))
     html, text = tmp_path / "out" / "report.html", tmp_path / "out" / "RESULTS.md"
