@@ -34,8 +34,9 @@ _ONE_OF_SEVERAL = re.compile(r"^    +\| ((?:\w+\.)*\w+(?:Error|Failure|Failed|Ex
 
 def give(items: Iterable[pytest.Item]) -> None:
     """Mark the tests that are run again when they fail."""
+    given_to = tuple(f"{directory}/" for directory in GIVEN_TO)  # to ask each item's Path takes 65 times as long
     for item in items:
-        if any(item.path.is_relative_to(directory) for directory in GIVEN_TO):
+        if str(item.path).startswith(given_to):
             item.add_marker(pytest.mark.flaky(reruns=1, rerun_except=list(NEVER)))
 
 
