@@ -7,6 +7,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
+from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
 from bench.sites import Site
@@ -17,7 +18,14 @@ UNBOUNDED = (f"{API}/live", f"{API}/drain")
 """One never ends, and one ends the site: tested elsewhere."""
 EXAMPLES = 25
 DOCUMENT = Path(__file__).parents[3] / "proxy" / "web" / "openapi.json"
-schema = schemathesis.openapi.from_path(DOCUMENT).exclude(path=list(UNBOUNDED))
+
+schema = schemathesis.pytest.from_fixture("api").exclude(path=list(UNBOUNDED))
+"""Read when it is tested: to collect a test for each request took each worker a second."""
+
+
+@pytest.fixture
+def api() -> BaseSchema:
+    return schemathesis.openapi.from_path(DOCUMENT)
 
 
 @pytest.fixture(scope="module")
