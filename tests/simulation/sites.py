@@ -57,13 +57,13 @@ class End:
 
     def bytes_in(self, data: bytes) -> None:
         """What the network delivers; the tunnel sees it frame by frame."""
-        at = whole = 0
-        while at < len(data) and not self.gone:
+        whole = 0
+        while data and not self.gone:
             room = self.reader.get_buffer()
-            piece = data[at : at + len(room)]
-            room[: len(piece)] = piece
-            at += len(piece)
-            self.reader.received(len(piece))
+            size = min(len(room), len(data))
+            room[:size] = data[:size]
+            data = data[size:]
+            self.reader.received(size)
             whole += self.frames_in()
         if self.up and not self.gone:
             self.site.tunnel.heard(self.lane, self.site.world.now)

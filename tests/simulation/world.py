@@ -31,13 +31,15 @@ class World:
     def chance(self, probability: float) -> bool:
         return self.rng.random() < probability
 
-    def run(self, until: float, done: Callable[[], bool] = lambda: False) -> None:
+    def run(self, until: float, done: Callable[[], bool] | None = None) -> None:
         """Let time pass until then, or until `done`."""
-        while self._heap and self._heap[0][0] <= until and not done():
-            self.now, _, call = heapq.heappop(self._heap)
+        heap = self._heap
+        while heap and heap[0][0] <= until:
+            if done is not None and done():
+                return
+            self.now, _, call = heapq.heappop(heap)
             call()
-        if not done():
-            self.now = max(self.now, until)
+        self.now = max(self.now, until)
 
 
 class Pipe:
@@ -59,9 +61,10 @@ class Pipe:
 
     def write(self, data: bytes) -> None:
         world, rng = self._world, self._world.rng
-        self.in_flight += len(data)
+        whole = len(data)
+        self.in_flight += whole
         at = 0
-        while at < len(data):
+        while at < whole:
             size = rng.choice(PIECES)
             delay = self._latency * rng.uniform(1.0, 1.5)
             self._last = max(self._last, world.now + delay)
