@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import itertools
 import os
 import shutil
 import signal
@@ -66,13 +67,22 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(second_chance.SecondChance(config))
 
 
+def groups_of(item: pytest.Item) -> list[str]:
+    """Which tests run in one worker: those so marked, and those that share what a fixture of their file has made."""
+    assert isinstance(item, pytest.Function)
+    if marked := [group for group in GROUPS if item.get_closest_marker(group)]:
+        return marked
+    file = item.nodeid.partition("::")[0]
+    fixtures = itertools.chain(*item._fixtureinfo.name2fixturedefs.values())
+    return [file] if any(each.scope == "module" and each.baseid == file for each in fixtures) else []
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist turns groups into names
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     second_chance.give(items)
     for item in items:
-        for group in GROUPS:
-            if item.get_closest_marker(group):
-                item.add_marker(pytest.mark.xdist_group(group))
+        for group in groups_of(item):
+            item.add_marker(pytest.mark.xdist_group(group))
         if item.get_closest_marker("root") and os.geteuid() != 0:
             item.add_marker(pytest.mark.skip(reason="needs root"))
 
