@@ -45,8 +45,10 @@ class Results:
 
     machine: dict[str, Any]
     size: int
+    direct: dict[str, float] = field(default_factory=dict)
+    """Rate with nothing between the ends, by number of connections: what these ends can do."""
     baseline: dict[str, float] = field(default_factory=dict)
-    """Rate by number of connections."""
+    """Rate through the plain TLS relay pair, by number of connections."""
     kernels: dict[str, dict[str, float]] = field(default_factory=dict)
     """Rate of one core by data and kernel."""
     limits: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -54,8 +56,8 @@ class Results:
     transfers: list[Measurement] = field(default_factory=list)
     many: dict[str, list[float]] = field(default_factory=dict)
     """By store and pass: rates of many connections, each divided by that of one in the same round."""
-    latency: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Median and 99th percentile of a question and its answer, by way."""
+    latency: dict[str, list[dict[str, float]]] = field(default_factory=dict)
+    """Median and 99th percentile of a question and its answer, by way, round by round."""
     memory: list[dict[str, Any]] = field(default_factory=list)
     """Peaks of resident memory."""
     failure: str = ""
@@ -108,13 +110,16 @@ def _many_against_one(results: Results) -> Iterator[Goal]:
 
 
 def added_latency(results: Results, way: str) -> float:
-    """Seconds that a way adds to the direct one, in the median."""
-    return results.latency[way]["median"] - results.latency["direct"]["median"]
+    """Seconds that a way adds to the direct one, in the round in the middle."""
+    rounds = zip(
+        results.latency[way], results.latency["direct"], strict=False
+    )  # the last one may have been interrupted
+    return statistics.median(found["median"] - direct["median"] for found, direct in rounds)
 
 
 def show(results: Results, console: Console) -> None:
     """All tables."""
-    console.print(f"{machine_text(results.machine)}; {results.size // MIB} MiB a transfer", highlight=False)
+    console.print(f"{machine_text(results.machine)}\n{results.size // MIB} MiB a transfer", highlight=False)
     for table in (kernel_table(results), transfer_table(results), latency_table(results), goal_table(goals(results))):
         console.print(table, "")
     if not results.identical:
@@ -139,6 +144,8 @@ def transfer_table(results: Results) -> Table:
     rates = ("MB/s", "x TLS", "x limit", "wire, %")
     table = plain_table("Through the pair", "store", "data", "conns", "pass", *rates, "same", figures=("conns", *rates))
     for connections, rate in results.baseline.items():
+        direct = results.direct[connections]
+        table.add_row("none", "any", connections, "nothing between", _rate(direct), f"{direct / rate:.2f}", "", "", "")
         table.add_row("none", "any", connections, "plain TLS relay", _rate(rate), "1.00", "", "", "")
     table.add_section()
     for each in results.transfers:
@@ -157,12 +164,13 @@ def transfer_table(results: Results) -> Table:
 
 
 def latency_table(results: Results) -> Table:
-    """Questions and answers of 4 KiB."""
+    """Questions and answers of 4 KiB, the medians of all rounds."""
     times = ("median", "99 %", "added, median")
     table = plain_table("4 KiB asked, 4 KiB answered, ms", "way", *times, figures=times)
-    for way, found in results.latency.items():
+    for way, rounds in results.latency.items():
+        middle = {name: statistics.median(found[name] for found in rounds) for name in rounds[0]}
         added = f"{1000 * added_latency(results, way):.3f}" if way != "direct" else ""
-        table.add_row(way, f"{1000 * found['median']:.3f}", f"{1000 * found['percentile_99']:.3f}", added)
+        table.add_row(way, f"{1000 * middle['median']:.3f}", f"{1000 * middle['percentile_99']:.3f}", added)
     return table
 
 

@@ -163,7 +163,7 @@ def poll(ports: list[int]) -> None:
 
 def show(comparison: Comparison, console: Console) -> None:
     """Both tables."""
-    console.print(f"{machine_text(machine_facts())}; {comparison.size // MIB} MiB a transfer", highlight=False)
+    console.print(f"{machine_text(machine_facts())}\n{comparison.size // MIB} MiB a transfer", highlight=False)
     columns = ("MB/s", "least", "most", "CPU s for 1 GiB")
     table = plain_table(f"Warm, {len(comparison.alone.rates)} times each", "viewers", *columns, figures=columns)
     for name, rounds in (("none", comparison.alone), (f"{VIEWERS} at each site", comparison.watched)):

@@ -15,13 +15,14 @@ import pytest
 from bench.sites import environment
 from tests.patience import PATIENCE
 
+BEFORE = {"kernels", "limits", "direct", "baseline"}
 COMMANDS = {
     "round 2": (["bench.viewers", "--size", "4", "--rounds", "1000"], {"alone", "watched", "goals"}),
-    "plain TLS relay pair, 32": (["bench.pipeline", "--size", "8MiB"], {"kernels", "limits", "baseline"}),
-    "38 %, 1 connections, warm": (["bench.pipeline", "--size", "1MiB"], {"kernels", "limits", "baseline", "transfers"}),
+    "plain TLS relay pair, 32": (["bench.pipeline", "--size", "8MiB"], BEFORE),
+    "38 %, 1 connections, warm": (["bench.pipeline", "--size", "1MiB"], BEFORE | {"transfers"}),
 }
 """By what each says when it is to be interrupted; with what it has measured by then."""
-KEPT = {"alone", "watched", "goals", "kernels", "limits", "baseline", "transfers", "many", "latency", "memory"}
+KEPT = BEFORE | {"alone", "watched", "goals", "transfers", "many", "latency", "memory"}
 
 
 @pytest.mark.parametrize("moment", COMMANDS)
