@@ -68,9 +68,9 @@ class Tunnel(Section):
         "120s",
     )
     window: Annotated[Size, Within("64KiB", "4GiB")] = setting(
-        "What one stream may have under way. Batches count as the line carries them, but as an eighth of their"
-        " plain bytes at least; and never more than twice this many plain bytes are under way. The speed of a"
-        " stream is at most window / round trip.",
+        "What one stream may have under way, either way: of two sites' windows the smaller one counts. Batches count as"
+        " the line carries them, but as an eighth of their plain bytes at least; and never more than twice this many"
+        " plain bytes are under way. The speed of a stream is at most window / round trip.",
         "96MiB",
     )
     memory: Annotated[Size, Within("1MiB", "64GiB")] = setting(

@@ -9,6 +9,7 @@ delivers; its *plain cost* is then what it would cost otherwise: its plain bytes
 from collections import deque
 
 from proxy.protocol.errors import Misuse, PeerError
+from proxy.protocol.hello import CREDIT_MIN
 
 DATA_OVERHEAD = 256
 """What every DATA frame costs beside its bytes; pays for the bookkeeping of tiny ones."""
@@ -180,6 +181,9 @@ class WindowBudget:
         """Growth was denied, and nothing has been given back since."""
         self.denied = False
         """Growth was denied since streams at rest were last asked to give credit back (`Recall` clears it)."""
+        self.peer_window = CREDIT_MIN
+        """The largest window that the peer has granted on any stream, or 64 KiB, since none has less. So much it
+        may have under way itself by its own settings, but perhaps not more, whatever we grant."""
 
     @property
     def share(self) -> int:
@@ -368,6 +372,11 @@ class ReceiveWindow:
         been consumed the peer would have used up its credit, and rest.
         """
         return self._untold >= min(self.size, self.limit - self._told) // CREDIT_PART
+
+    @property
+    def due_soon(self) -> bool:
+        """True if a CREDIT should go soon: the peer may rest, though by our credit it need not (`peer_window`)."""
+        return self._untold >= self._budget.peer_window // CREDIT_PART
 
     def tell(self) -> tuple[int, int]:
         """(consumed, limit) for a CREDIT, which the caller has to send."""

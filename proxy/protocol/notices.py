@@ -18,6 +18,9 @@ _ENTRIES_MAX = 50_000
 """Entries of one ACK or CREDIT: a frame has at most 1 MiB."""
 CREDIT_DELAY = 0.2
 """Seconds after which consumption too small for a CREDIT of its own is told."""
+CREDIT_SOON = 0.005
+"""The same of what may be all that the peer has under way by its own settings. Not at once: it may be little of that,
+and then a CREDIT for each batch would cost both sites some percent of what they do."""
 OVER_MAX = 1 << 16
 """Streams whose end may wait to be told: more are a flood, for an honest peer asks about those that it has."""
 
@@ -81,11 +84,14 @@ class Notices:
         self._over.add(stream)
         self._ack_now = True
 
-    def credit(self, stream: int, now: float, *, due: bool = True) -> None:
-        """A CREDIT is to say what the array has taken of the stream and how far the peer may send; if `due`, now."""
+    def credit(self, stream: int, now: float, *, due: bool = True, soon: bool = False) -> None:
+        """A CREDIT is to say what the array has taken of the stream and how far the peer may send: now if `due`, or
+        `soon`."""
         self._credited.add(stream)
         if due:
             self._credit_now = True
+        elif soon and self._credit_at > now + CREDIT_SOON:
+            self._credit_at = now + CREDIT_SOON
         elif self._credit_at == NEVER:
             self._credit_at = now + CREDIT_DELAY
 

@@ -174,6 +174,7 @@ class TunnelState:
 
     def credited(self, number: int, consumed: int, limit: int) -> None:
         """An entry of CREDIT. Raises PeerError."""
+        self._budget.peer_window = max(self._budget.peer_window, limit - consumed)
         stream = self.live.get(number)
         if stream is None:
             self._credited_unknown(number, consumed, limit)

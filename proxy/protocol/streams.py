@@ -172,7 +172,7 @@ class Streams:
             incoming = stream.incoming
             incoming.consume(now, state.round_trip)
             due = incoming.press() or incoming.window.due or stream.received_all
-            state.notices.credit(number, now, due=due)
+            state.notices.credit(number, now, due=due, soon=incoming.window.due_soon)
             state.settle(stream)
 
     def send_miss(self, number: int, names: Sequence[bytes]) -> None:

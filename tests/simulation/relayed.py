@@ -321,8 +321,10 @@ class Sites:
         protocol: str,
         maximum: str,
         stored: int = LEAST_BYTES,
+        far: TunnelSettings | None = None,
     ) -> None:
-        """`maximum`: of what the initiators' side sends; may be empty. `stored`: bytes that each store has room for."""
+        """`maximum`: of what the initiators' side sends; may be empty. `stored`: bytes that each store has room for.
+        `far`: the targets' side has settings of its own."""
         self.loop = loop
         self._now = 0.0
         self._known = socket.socketpair()
@@ -331,7 +333,8 @@ class Sites:
         text = EAST + (f'maximum = "{maximum}"\n' if maximum else "")
         self.near_store, self.far_store = Shelf(stored), Shelf(stored)
         self.near = self._peer(text, self.near_store, settings, chunker)
-        self.far = self._peer(WEST.replace('mode = "disk"\npath = "store"\n', ""), self.far_store, settings, chunker)
+        west = WEST.replace('mode = "disk"\npath = "store"\n', "")
+        self.far = self._peer(west, self.far_store, far or settings, chunker)
         self.links: list[Link] = []
 
     def _peer(self, text: str, store: Shelf, settings: TunnelSettings, chunker: Chunker) -> Peer:
@@ -397,12 +400,13 @@ def tell(
     *,
     delay: float = 0.01,
     stored: int = LEAST_BYTES,
+    far: TunnelSettings | None = None,
 ) -> None:
     """With a lane up that takes `delay` seconds, between sites where nothing else is slow. The rest: as of `Sites`."""
     loop = Clockwork(1)
 
     async def told() -> None:
-        sites = Sites(loop, settings, Chunker(4 << 10, 16 << 10, 64 << 10), "tcp", maximum, stored)
+        sites = Sites(loop, settings, Chunker(4 << 10, 16 << 10, 64 << 10), "tcp", maximum, stored, far)
         with contextlib.closing(sites), pytest.MonkeyPatch.context() as patch:
             patch.setattr("proxy.net.arrays.connect", sites.connect)
             patch.setattr("proxy.net.worker.time", SimpleNamespace(monotonic=loop.time))

@@ -6,6 +6,8 @@ import weakref
 from functools import partial
 from typing import NamedTuple
 
+import pytest
+
 from proxy.net.misses import AT_ONCE
 from proxy.net.relay import Relay
 from proxy.protocol.settings import TunnelSettings
@@ -131,6 +133,25 @@ def test_a_far_store_that_is_slower_than_the_line_is_given_what_it_can_read_and_
         return passed
 
     tell(story, TunnelSettings(), stored=128 * MIB)
+
+
+@pytest.mark.parametrize("trips", [0.0, 0.02, 0.1])
+@pytest.mark.parametrize(("near", "far"), [(MIB, 96 * MIB), (96 * MIB, MIB), (MIB, MIB)])
+def test_the_smaller_one_of_two_windows_is_used_up_in_each_round_trip(near: int, far: int, trips: float) -> None:
+    """Where the sender has it the 200 ms went by each time after which CREDIT is told in any case."""
+    said = noise(8 * MIB, 8)
+
+    async def story(sites: Sites) -> None:
+        source, target, _ = await connected(sites)
+        began, whole = sites.loop.time(), asyncio.Event()
+        target.heard = lambda: whole.set() if len(target.got) == len(said) else None
+        source.say(said)
+        await whole.wait()
+        assert sites.loop.time() - began < 10 * (trips + 0.01), "two to begin with"
+        assert target.got == said
+
+    settings, theirs = (TunnelSettings(window_max=window) for window in (near, far))
+    tell(story, settings, delay=trips / 2, far=theirs)
 
 
 def test_nothing_is_kept_of_a_stream_that_ended_before_the_disk_had_what_its_peer_missed() -> None:

@@ -85,6 +85,24 @@ def test_less_is_told_after_200_ms() -> None:
     assert script.take() == ["CREDIT 2:266/65802"]
 
 
+@pytest.mark.parametrize(("granted", "heard"), [(256 << 10, 1.005), ((256 << 10) + 4, 1.2)])
+def test_a_quarter_of_what_the_peer_grants_itself_is_told_after_5_ms(granted: int, heard: float) -> None:
+    """If its own window is no larger it has to rest, however large ours is."""
+    script = receiving(initial_credit=1 << 20, streams=16)
+    script.credit(1, 0, granted)
+    script.data(2, 1, 10)
+    script.data(2, 2, (64 << 10) - 266 - 256)
+    script.flush()
+    script.at(1.0)
+    script.tunnel.streams.consumed(2)
+    assert script.tunnel.next_deadline() == pytest.approx(1.2)
+    script.tunnel.streams.consumed(2)
+    assert script.tunnel.next_deadline() == pytest.approx(heard)
+    assert script.take() == []
+    script.at(heard)
+    assert script.take() == [f"CREDIT 2:{64 << 10}/{(64 << 10) + (1 << 20)}"]
+
+
 @pytest.mark.parametrize("next_", [0, 1])
 def test_late_acks_are_ignored(next_: int) -> None:
     script = Script()
