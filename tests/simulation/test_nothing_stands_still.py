@@ -130,22 +130,14 @@ class Story:
         self.steady = steady = rng.random() < 0.5
         """Nothing is in the way but what the stream itself holds."""
         self.spans = steady or rng.random() < 0.6
-        memory = 192 * MIB if steady else rng.choice([MIB, 4 * MIB, 192 * MIB])
-        window = rng.choice([MIB, 96 * MIB] if steady else [64 * KIB, 256 * KIB, MIB, 96 * MIB])
-        settings = TunnelSettings(
-            initial_credit=rng.choice([64 * KIB, 256 * KIB, MIB]),
-            opening_window=rng.choice([64 * KIB, 24 * MIB]),
-            window_max=min(memory, window),
-            memory=memory,
-            unacked_max=64 * MIB if steady else rng.choice([64 * KIB, MIB, 64 * MIB]),
-        )
+        near, far = self.settings(), self.settings() if rng.random() < 0.5 else None
         average = rng.choice([16 * KIB, 64 * KIB] if steady else [1 * KIB, 16 * KIB, 64 * KIB])
         chunker = Chunker(average // 4, average, average * 4)
         cap = "" if steady else rng.choice(["", "1Mbit", "100Mbit"])
         protocol = rng.choice(["iscsi", "auto"]) if self.spans else rng.choice(["tcp", "auto"])
         if not steady and rng.random() < 0.4:
             patch.setattr("proxy.net.peer.Tunnel", partial(ignorant, rng))
-        self.sites = Sites(loop, settings, chunker, protocol, cap)
+        self.sites = Sites(loop, near, chunker, protocol, cap, far=far)
         patch.setattr("proxy.net.arrays.connect", self.sites.connect)
         self.delay = rng.choice([0.0, 0.001] if steady else [0.0, 0.001, 0.02, 0.1])
         self.room = rng.choice([4 * KIB, 64 * KIB, MIB, 16 * MIB])
@@ -171,6 +163,19 @@ class Story:
         self.shift = rng.randrange(0, 64 * KIB, 512)
         self.digests = rng.random() < 0.2
         self.sums: dict[str, Any] = {"header_digest": self.digests, "data_digest": self.digests}
+
+    def settings(self) -> TunnelSettings:
+        """Of one site, or of both."""
+        rng, steady = self.rng, self.steady
+        memory = 192 * MIB if steady else rng.choice([MIB, 4 * MIB, 192 * MIB])
+        window = rng.choice([MIB, 96 * MIB] if steady else [64 * KIB, 256 * KIB, MIB, 96 * MIB])
+        return TunnelSettings(
+            initial_credit=rng.choice([64 * KIB, 256 * KIB, MIB]),
+            opening_window=rng.choice([64 * KIB, 24 * MIB]),
+            window_max=min(memory, window),
+            memory=memory,
+            unacked_max=64 * MIB if steady else rng.choice([64 * KIB, MIB, 64 * MIB]),
+        )
 
     async def tell(self) -> None:
         for _ in range(self.rng.choice([1, 2, 3])):
