@@ -60,7 +60,9 @@ class Tunnel(Section):
         "How often each lane sends a PING; while it carries streams, at least once a second.", "5s"
     )
     dead_after: Annotated[Duration, Within("200ms", "2h")] = setting(
-        "A lane on which nothing has arrived for this long is given up. Must be longer than `keepalive`.", "20s"
+        "A lane on which nothing has arrived for this long is given up. Must be longer than `keepalive`, and has to be"
+        " longer than that and a round trip together, or lanes that carry nothing are given up again and again.",
+        "20s",
     )
     grace: Annotated[Duration, Within("0s", "24h")] = setting(
         "When the last lane is lost, the arrays' connections are held for this long, and resume where they"

@@ -384,7 +384,7 @@ class Tunnel:
         self._clock.now = now
         for lane in self._lanes:
             if lane.is_dead(now):
-                self._events.append(LaneDead(lane.number, f"nothing was heard for {now - lane.heard:.0f} s"))
+                self._events.append(LaneDead(lane.number, f"nothing was heard for {round(now - lane.heard, 1):g} s"))
                 self.lane_down(lane.number, now)
                 continue
             lane.tick(now)

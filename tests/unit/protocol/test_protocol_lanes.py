@@ -157,6 +157,12 @@ def test_a_silent_lane_is_dropped() -> None:
     assert script.give(FrameType.PONG, 0, 0, encode_token(1)) == []
 
 
+@pytest.mark.parametrize(("dead_after", "said"), [(0.2, "0.2 s"), (1.25, "1.2 s"), (7200.0, "7200 s")])
+def test_a_dropped_lane_tells_for_how_long_it_was_silent(dead_after: float, said: str) -> None:
+    script = Script(keepalive=0.1, dead_after=dead_after)
+    assert LaneDead(1, f"nothing was heard for {said}") in script.at(dead_after)
+
+
 def test_bytes_of_a_frame_that_is_not_whole_yet_are_life() -> None:
     script = Script(dead_after=20.0)
     assert script.at(14.0) == [LaneSilent(1)]
