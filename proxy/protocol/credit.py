@@ -347,8 +347,9 @@ class ReceiveWindow:
         self._untold += plain_cost
         if self.consumed - self._mark >= self.size and not self.ended:
             took = now - self._mark_time
-            if took < _pace(round_trip) or took >= SMALL_PACE or not self._swell():
-                self._tune(took < _pace(round_trip))
+            fast = took < _pace(round_trip)
+            if fast or took >= SMALL_PACE or not self._swell():
+                self._tune(fast)
             self._mark, self._mark_time = self.consumed, now
         if self._grown:
             self._settle()
@@ -436,8 +437,8 @@ class ReceiveWindow:
     def _swell(self) -> bool:
         """Grow if the window is small and there is plenty. That counts as if the stream had just been opened, and gives
         it no part in growth by use. True if it has grown."""
-        more = (STEP - 1) * self.size
-        if self.size >= SMALL_WINDOW or more > min(self._maximum - self.size, self._budget.plenty):
+        more = min((STEP - 1) * self.size, self._maximum - self.size)
+        if self.size >= SMALL_WINDOW or not 0 < more <= self._budget.plenty:
             return False
         self._advance(more)
         return True

@@ -267,8 +267,15 @@ def test_on_a_lan_windows_grow_as_if_the_round_trip_were_5_ms() -> None:
 def test_a_small_window_has_200_ms_to_be_used_up(initial: int, grown: int) -> None:
     """Many streams that take turns use one up in each turn, and a turn comes round only so often."""
     receiver = window(WindowBudget(64 * MIB), initial)
-    pass_through(receiver, initial, 0.0, rate=initial / 0.19, round_trip=0.001)
+    pass_through(receiver, initial, 0.0, rate=initial / 0.15, round_trip=0.001)
     assert receiver.size == grown
+
+
+@pytest.mark.parametrize("maximum", [96 * KIB, 256 * KIB])
+def test_a_small_window_grows_no_further_than_a_window_may(maximum: int) -> None:
+    receiver = window(WindowBudget(64 * MIB), 96 * KIB, maximum)
+    pass_through(receiver, MIB, 0.0, rate=96 * KIB / 0.15, round_trip=0.001)
+    assert receiver.size == maximum
 
 
 def test_a_small_window_stays_small_if_the_array_takes_longer_than_200_ms() -> None:
