@@ -15,6 +15,7 @@ from dedupstore import open_store
 from proxy.config.model import Export, Forward, SiteConfig
 from proxy.errors import ExitCode
 from proxy.history.file import open_history
+from tests.certificates import make
 from tests.unit.cli.conftest import Isthmus, StatusSite
 
 
@@ -29,10 +30,15 @@ def at_home(pair: Path, free_port: Callable[[], int]) -> Path:
     return config
 
 
-def findings(isthmus: Isthmus, config: Path) -> dict[str, dict[str, str]]:
+def all_findings(isthmus: Isthmus, config: Path) -> list[dict[str, str]]:
     shown = isthmus("doctor", config, "--json")
     assert (shown.exit_code, shown.stderr) == (ExitCode.FAILED, "")
-    return {finding["about"]: finding for finding in json.loads(shown.stdout)["findings"]}
+    found: list[dict[str, str]] = json.loads(shown.stdout)["findings"]
+    return found
+
+
+def findings(isthmus: Isthmus, config: Path) -> dict[str, dict[str, str]]:
+    return {finding["about"]: finding for finding in all_findings(isthmus, config)}
 
 
 def test_a_site_that_does_not_run(isthmus: Isthmus, at_home: Path) -> None:
@@ -215,3 +221,9 @@ def test_files_with_mistakes_are_findings(isthmus: Isthmus, at_home: Path) -> No
     assert "BEGIN CERTIFICATE" in found["peer[0].certificate"]["remedy"]
     assert found["own certificate"]["level"] == "ok"
     assert "peer[0].certificate" in isthmus("doctor", at_home).stdout
+
+
+def test_a_pinned_certificate_for_another_name(isthmus: Isthmus, at_home: Path) -> None:
+    make(at_home.with_name("west"), "nord", days=(-1, 100))
+    (_, wrong) = [each for each in all_findings(isthmus, at_home) if each["about"] == "certificate of west"]
+    assert (wrong["level"], wrong["found"].partition(":")[0]) == ("attention", "it is for nord")
