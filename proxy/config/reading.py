@@ -66,6 +66,7 @@ class Draft:
 
 _TWICE = re.compile(r"Cannot declare \((.+?),?\) twice (.*)")
 _AGAIN = "Cannot overwrite a value "
+_AT_END = "(at end of document)"
 
 
 def read_tree(content: bytes) -> Table | Mistake:
@@ -91,7 +92,10 @@ def _not_toml(why: str) -> Mistake:
         return Mistake((), ABSENT, f"has section [{section}] a second time {twice[2]}", remedy)
     if why.startswith(_AGAIN):
         return Mistake((), ABSENT, f"sets a key a second time {why.removeprefix(_AGAIN)}", "keep one of the two")
-    return Mistake((), ABSENT, f"is not TOML: {why}", "correct that line; text values stand in double quotes")
+    correct = "correct that line; text values stand in double quotes"
+    if why.endswith(_AT_END):
+        correct = "finish what has no end: a value, a quote or a bracket, perhaps of a line far above"
+    return Mistake((), ABSENT, f"is not TOML: {why}", correct)
 
 
 def read_draft(tree: Table, source: Path) -> Draft:
