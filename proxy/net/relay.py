@@ -306,7 +306,7 @@ class Relay(asyncio.BufferedProtocol):
             if self._pauses.resting and self._owner.worker.congested:
                 self._owner.worker.when_relieved(self._resume_if_possible)
             elif self._pauses.resting and self._owner.streams.credit_due(self.stream):
-                self._owner.streams.await_room(self.stream)
+                self._await_room()
             else:
                 self._resume_if_possible()  # known data has cost less than was reckoned with
 
@@ -390,8 +390,12 @@ class Relay(asyncio.BufferedProtocol):
             self._pauses.resume()
             self.waits.resume()
         else:
-            self._owner.streams.await_room(self.stream)
-            self.waits.rest()
+            self._await_room()
+
+    def _await_room(self) -> None:
+        """Go on resting, perhaps for another reason than before."""
+        self._owner.streams.await_room(self.stream)
+        self.waits.rest()
 
     # -- both ----------------------------------------------------------------------------------------------------
 

@@ -283,10 +283,12 @@ def test_but_while_credit_is_due_it_waits_for_that(connected: Connected, loop: L
     connected.relay.get_buffer(0)[:] = noise(READ_BYTES)
     connected.read()
     streams.await_room.reset_mock()
+    streams.flow.reset_mock()
     streams.sendable.return_value = READ_BYTES + (6 << 10)
     loop.run(1.0)
     connected.transport.resume_reading.assert_not_called()
     streams.await_room.assert_called_with(1)
+    assert streams.flow.called, "what left the least room before all that was held had gone may be something else"
     connected.relay.writable()
     connected.transport.resume_reading.assert_called_once_with()
 
