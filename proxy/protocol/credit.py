@@ -175,7 +175,7 @@ class WindowBudget:
         self.growers = 0
         """Streams whose use calls for larger windows, whether there was room or not."""
         self.opening = 0
-        """Of the growth, what streams were given when they were opened, before they had used anything."""
+        """Of the growth, what had not to be shared out: given when streams were opened, or while windows were small."""
         self.streams = 0
         self.short = False
         """Growth was denied, and nothing has been given back since."""
@@ -227,8 +227,8 @@ class WindowBudget:
         return True
 
     def advance(self, n: int) -> None:
-        """Reserve `n`, no more than `spare`, beyond the initial credit: for a stream that has just been opened, or for
-        one to come."""
+        """Reserve `n` beyond the initial credit: no more than `spare` for a stream that has just been opened, or is to
+        come, and than `plenty` for a small window."""
         self.grown += n
         self.reserved += n
         self.opening += n
