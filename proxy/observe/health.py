@@ -3,6 +3,7 @@
 What is found is a pure function of the snapshot and of what changed of late; `Ladder` only remembers since when.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -35,6 +36,8 @@ LOSSY_REMEDY = (
     "have the line checked: BBR, which this lane has, bears the loss, but what is lost crosses the line twice"
 )
 """For a lane that has what the code's own remedy asks for."""
+_FIGURE = re.compile(r"\b\d+\b")
+"""In the words of a store's alarm: with other figures it is the same trouble."""
 _ORDER = list(Level)
 
 
@@ -226,7 +229,7 @@ def _of_store(snapshot: Snapshot, trend: Trend) -> Iterable[Finding]:
     for alarm in snapshot.store.alarms:
         aside = any(words in alarm for words in SET_ASIDE)
         code = codes.STORE_SET_ASIDE if aside else codes.STORE_ALARM
-        yield Finding(code, Level.DEGRADED, alarm, alarm)
+        yield Finding(code, Level.DEGRADED, alarm, _FIGURE.sub("N", alarm))
     if invalid := trend.rise(store_counter("invalid"), A_WHILE):
         words = f"{invalid:.0f} chunks of the store failed verification in the last ten minutes"
         yield Finding(codes.CHUNKS_DROPPED, Level.DEGRADED, words)
