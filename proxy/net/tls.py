@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 
 _EXPIRY_WARNING = 30 * 86400
 """Seconds before the end of this site's certificate from which on an alarm says so."""
+_ENDED = "has ended: no new lane comes up with it; if this host's clock is right,"
+"""A clock that is ahead would have its successor begin too late for everyone else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +150,9 @@ class Certificates:
         alarms = [self.problem] if self.problem else []
         left = self._loaded.certificates[0].expires - time.time()
         if left < _EXPIRY_WARNING:
-            ends = f"ends in {remaining(left)}" if left > 0 else "has ended: no new lane comes up with it"
+            ends = f"ends in {remaining(left)};" if left > 0 else _ENDED
             alarms.append(
-                f"the site's certificate {ends}; make a new one with `isthmus keygen`, give it to the peers, and"
+                f"the site's certificate {ends} make a new one with `isthmus keygen`, give it to the peers, and"
                 " `isthmus reload`"
             )
         return alarms
