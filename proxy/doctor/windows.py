@@ -15,7 +15,7 @@ from proxy.config.values import LANES_MAX
 from proxy.doctor.facts import Kernel, Limits
 from proxy.doctor.findings import Finding, attention, ok
 from proxy.doctor.kernel import BUFFERS
-from proxy.doctor.wording import milliseconds, sysctl
+from proxy.doctor.wording import THEN_RESTART, milliseconds, sysctl
 from proxy.doctor.wording import rate as show_rate
 from proxy.doctor.wording import size as show_size
 from proxy.plan.line import BUFFER_MAX, Line, sysctl_lines
@@ -50,7 +50,7 @@ def _against_line(read: Limits, write: Limits, has: str, line: Line, lanes: int)
     needs = f"{show_rate(line.rate)} at {milliseconds(line.round_trip)} needs {show_size(line.buffer)}"
     if least >= line.buffer:
         return ok(BUFFERS, f"{has}; {needs}")
-    remedy = f"on both hosts: {sysctl(*sysctl_lines(line.advised, read, write))}"
+    remedy = f"on both hosts {THEN_RESTART}: {sysctl(*sysctl_lines(line.advised, read, write))}"
     if line.fillable:
         return attention(BUFFERS, f"{has}, but {needs}", remedy)
     beyond = f"{needs}, more than the kernel takes: one connection cannot fill such a line"

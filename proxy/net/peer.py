@@ -76,7 +76,8 @@ class Peer:
             found.append(f"{words}; let ICMP pass on that way, or lower the MTU, then `isthmus reload`")
         if words := self.other_congestion_control:
             wanted = self._environment.config.tunnel.congestion_control
-            found.append(f'{words}; `modprobe tcp_{wanted}`, allow it to this user, or write "auto"')
+            cure = f'`modprobe tcp_{wanted}`, allow it to this user, or write "auto"; then restart the site'
+            found.append(f"{words}; {cure}")
         return found
 
     @property

@@ -65,7 +65,8 @@ LOSSY = Code(
     _WARNING,
     "More than 5 % of what a lane sent in a minute had to be sent again (if it sent half a megabyte or more). It"
     " is over when less than 3 % is.",
-    "have the line checked; where a lane does not use BBR yet, which tolerates loss, enable it (`modprobe tcp_bbr`)",
+    "have the line checked; where a lane does not use BBR yet, which tolerates loss, enable it (`modprobe tcp_bbr`),"
+    " then restart the site",
     logged=True,
 )
 PEER_MISBEHAVES = Code(
@@ -94,7 +95,7 @@ OTHER_CONGESTION_CONTROL = Code(
     "IST-111",
     _WARNING,
     "The kernel does not offer the congestion control that `tunnel.congestion_control` asks for.",
-    '`modprobe` it, allow it to this user, or write "auto"',
+    '`modprobe` it, allow it to this user, or write "auto"; then restart the site',
     logged=True,
 )
 EXPORT_UNREACHABLE = Code(
@@ -237,8 +238,8 @@ WINDOW_LIMITS = Code(
     "IST-503",
     _WARNING,
     "A window or buffer limits the throughput, not the line.",
-    "raise what the warning names: a window by `tunnel.window` and `memory` at both sites, or `unacked` at this one"
-    " (then restart them), or the other host's tcp_rmem",
+    "raise what the warning names: a window by `tunnel.window` and `memory` at both sites, or `unacked` at this one,"
+    " or the other host's tcp_rmem; then restart the site where that was done",
     logged=True,
 )
 STORE_SMALL = Code(

@@ -32,6 +32,9 @@ def test_too_small(kernel: Kernel) -> None:
     finding = judged(kernel, GIGABIT, 0.1)
     assert finding.level is Level.ATTENTION
     assert "but 1 Gbit/s at 100 ms needs 23.8 MiB" in finding.found
+    assert finding.remedy.startswith("on both hosts first this, then restart the site, if it runs: printf "), (
+        "a connection that is up keeps its window scale"
+    )
     assert kernel.read is not None
     assert kernel.write is not None
     for name, limits in (("rmem", kernel.read), ("wmem", kernel.write)):
