@@ -8,6 +8,7 @@ from proxy.observe.answers import Caution, HealthAnswer, Level, PeerHealth, Reas
 from proxy.observe.codes import code_named
 from proxy.observe.journal import Journal
 from proxy.observe.snapshot import PeerStatus, Snapshot
+from proxy.observe.trend import A_WHILE
 from proxy.observe.wording import number_of_streams
 
 _TOLD_ELSEWHERE = {codes.TUNNEL_DOWN.code, codes.DRAINING.code, codes.RELOAD_FAILED.code}
@@ -15,8 +16,10 @@ _TOLD_ELSEWHERE = {codes.TUNNEL_DOWN.code, codes.DRAINING.code, codes.RELOAD_FAI
 second."""
 _STORE_TROUBLES = {codes.STORE_ALARM.code, codes.STORE_SET_ASIDE.code}
 
-Held = dict[tuple[str, str, str, str], tuple[str, str]]
-"""What held, by subject, code, what it is about, and level; its words and remedy."""
+Key = tuple[str, str, str, str]
+"""Subject, code, what it is about, and level."""
+Held = dict[Key, tuple[str, str]]
+"""What held; its words and remedy."""
 
 
 class Chronicle:
@@ -26,14 +29,17 @@ class Chronicle:
         self._journal = journal
         self._before: dict[str, PeerStatus] | None = None
         self._held: Held = {}
+        self._recurring: dict[Key, float] = {}  # when that held last which comes and goes, by the monotonic clock
         self._missing: set[str] = set()  # peers whose tunnel is down, and that was told
 
-    def note(self, snapshot: Snapshot, health: HealthAnswer, cautions: list[Caution], now: float) -> None:
-        """`now`: seconds since 1970."""
+    def note(self, snapshot: Snapshot, health: HealthAnswer, cautions: list[Caution], now: float, clock: float) -> None:
+        """`now`: seconds since 1970; `clock`: of a monotonic clock."""
         before, self._before = self._before or {}, {peer.name: peer for peer in snapshot.peers}
         for peer, of_peer in zip(snapshot.peers, health.peers, strict=True):
             self._peer(before.get(peer.name), peer, of_peer, now)
+        self._recurring = {key: held for key, held in self._recurring.items() if clock - held < A_WHILE}
         self._conditions(health, cautions, now)
+        self._recurring |= {key: clock for key in self._held if code_named(key[1]).recurs}
 
     def _peer(self, before: PeerStatus | None, peer: PeerStatus, health: PeerHealth, now: float) -> None:
         """In the order in which it must have happened: what comes last is what holds now."""
@@ -70,7 +76,7 @@ class Chronicle:
                 held[subject, reason.code, reason.about, reason.level] = reason.words, reason.remedy
         held |= {(caution.subject, caution.code, "", ""): (caution.words, caution.remedy) for caution in cautions}
         for key, (words, remedy) in held.items():
-            if key not in self._held:
+            if key not in self._held and key not in self._recurring:
                 self._journal.note(code_named(key[1]), key[0], words, now, remedy=remedy)
         if _store_ails(self._held) and not _store_ails(held):
             self._journal.note(codes.STORE_WELL, "store", "the store's trouble is over", now)

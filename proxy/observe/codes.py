@@ -24,6 +24,8 @@ class Code:
     """Strangers can cause it: within a minute it is told once, with the newest one's words."""
     logged: bool = False
     """It is a line of the log as well, since nothing else there says so."""
+    recurs: bool = False
+    """It comes and goes while its cause stays: it is told again only if it has not held for ten minutes."""
 
     def __str__(self) -> str:
         return self.code
@@ -68,6 +70,7 @@ LOSSY = Code(
     "have the line checked; where a lane does not use BBR yet, which tolerates loss, enable it (`modprobe tcp_bbr`),"
     " then restart the site",
     logged=True,
+    recurs=True,
 )
 PEER_MISBEHAVES = Code(
     "IST-108",
@@ -83,6 +86,7 @@ REFERENCES_SUSPENDED = Code(
     "nothing to do if a store was wiped or damaged; if the peer's is smaller, give it this one's `store.size`, and"
     " restart that site",
     logged=True,
+    recurs=True,
 )
 SHORT_PACKETS = Code(
     "IST-110",
@@ -189,6 +193,7 @@ HISTORY_IN_MEMORY = Code(
     "History and events are kept in memory only: they are lost at a restart.",
     "make room on its disk, or have `status.history` name a file that can be written",
     logged=True,
+    recurs=True,
 )
 HISTORY_SET_ASIDE = Code(
     "IST-405",
@@ -212,6 +217,7 @@ BUSY = Code(
     "This process is busy more than 90 % of the time.",
     "use a faster core, or move other programs off the host",
     logged=True,
+    recurs=True,
 )
 STOOD_STILL = Code(
     "IST-409",
@@ -226,6 +232,7 @@ NOT_REDUCED = Code(
     "A forward's data does not get smaller: it is already compressed or encrypted, and does not repeat.",
     "replicate it unencrypted and uncompressed if you may (the tunnel encrypts it); otherwise nothing is lost",
     logged=True,
+    recurs=True,
 )
 SHAPED = Code(
     "IST-502",
@@ -233,6 +240,7 @@ SHAPED = Code(
     "A configured rate holds data back most of the time.",
     "if the line has more to give, raise `rate`, `maximum` or the schedule; then restart the site",
     logged=True,
+    recurs=True,
 )
 WINDOW_LIMITS = Code(
     "IST-503",
@@ -241,6 +249,7 @@ WINDOW_LIMITS = Code(
     "raise what the warning names: a window by `tunnel.window` and `memory` at both sites, or `unacked` at this one,"
     " or the other host's tcp_rmem; then restart the site where that was done",
     logged=True,
+    recurs=True,
 )
 STORE_SMALL = Code(
     "IST-504",
@@ -248,6 +257,7 @@ STORE_SMALL = Code(
     "The store evicts data that is asked for again soon after.",
     "make `store.size` larger at both sites, then restart them",
     logged=True,
+    recurs=True,
 )
 TURNS = Code(
     "IST-505",
@@ -255,6 +265,7 @@ TURNS = Code(
     "The arrays wait for an answer before they send more.",
     "have the array keep more under way: a deeper queue, longer writes, more volumes at once",
     logged=True,
+    recurs=True,
 )
 STORE_BEHIND = Code(
     "IST-506",
@@ -263,6 +274,7 @@ STORE_BEHIND = Code(
     " sites hold is sent as literals. Disks are that slow when data comes in another order than it was stored in.",
     "at the peer's site, put the store on a faster disk (an SSD); otherwise nothing is lost",
     logged=True,
+    recurs=True,
 )
 
 CODES: tuple[Code, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Code))

@@ -16,6 +16,9 @@ Everything that is reported to an operator has a code: events (`/api/v1/events`)
 peers, 2xx about trust, 3xx about the store, 4xx about the site and its status listener, 5xx about what gains less than
 one would expect. What the words mean: [GUIDE.md](GUIDE.md#words).
 
+Of what comes and goes while its cause stays, an event and a line of the log tell once, and again only after ten minutes
+without it. These are {recurring}.
+
 | code | severity | what it means | what to do |
 |---|---|---|---|
 """
@@ -24,7 +27,8 @@ one would expect. What the words mean: [GUIDE.md](GUIDE.md#words).
 def document() -> str:
     """The file's content."""
     rows = (f"| {each.code} | {each.severity} | {each.meaning} | {each.remedy} |\n" for each in CODES)
-    return _HEAD + "".join(rows)
+    *most, last = (each.code for each in CODES if each.recurs)
+    return _HEAD.format(recurring=f"{', '.join(most)} and {last}") + "".join(rows)
 
 
 if __name__ == "__main__":

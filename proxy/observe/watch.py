@@ -56,7 +56,7 @@ class Watch:
             words = f"{many} to the tunnel listener refused: {snapshot.last_refusal}"
             self.journal.note(codes.REFUSED, "tunnel listener", words, now)
         self._refused = snapshot.refused
-        self._chronicle.note(snapshot, self.health, self.cautions, now)
+        self._chronicle.note(snapshot, self.health, self.cautions, now, clock)
 
     def _note_pause(self, now: float, clock: float) -> None:
         """Note first that the site stood still, if it did: it is why other things of this second are as they are."""

@@ -1,6 +1,11 @@
 """What holds with other figures, or comes and goes, is told once."""
 
-from tests.unit.observe.snapshots import NOW, changed, store
+from typing import Any
+
+import pytest
+
+from proxy.observe.snapshot import VerdictStatus
+from tests.unit.observe.snapshots import NOW, changed, store, with_peer
 from tests.unit.observe.test_watch import Site
 
 
@@ -11,3 +16,32 @@ def test_a_trouble_of_the_store_whose_figures_change_is_one() -> None:
     assert site.told == ["IST-101", "IST-301"]
     (reason,) = site.watch.health.store.reasons
     assert (reason.words[-6:], reason.since) == ("64 MiB", NOW + 2)
+
+
+@pytest.mark.parametrize(
+    ("code", "changes"),
+    [
+        ("IST-109", {"references_suspended": True}),
+        ("IST-503", {"verdict": VerdictStatus("round trip or window", 0.9, "window 64 MiB / 100 ms")}),
+    ],
+)
+def test_what_comes_and_goes_is_told_again_only_after_ten_minutes_without_it(
+    code: str, changes: dict[str, Any]
+) -> None:
+    """A smaller store of the peer, or a night of volumes one after the other, would fill the log."""
+    site = Site()
+    for _ in range(20):
+        site.pass_(with_peer(**changes), 70)
+        site.pass_(changed(), 500)
+    assert site.told == ["IST-101", code]
+    site.pass_(changed(), 101)
+    site.pass_(with_peer(**changes), 70)
+    assert site.told == ["IST-101", code, code]
+
+
+def test_what_ends_when_it_is_mended_is_told_each_time() -> None:
+    site = Site()
+    for _ in range(2):
+        site.pass_(with_peer(short_packets=True), 70)
+        site.pass_(changed(), 70)
+    assert site.told == ["IST-101", "IST-110", "IST-110"]
