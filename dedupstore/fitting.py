@@ -55,7 +55,8 @@ def fit(
     slots = sizes.slots(containers.layout)
     kept = _within_file(rows, containers)
     if len(kept) < len(rows):
-        alarms["short"] = f"The file `containers` is too short: {len(rows) - len(kept)} containers are lost."
+        lost = f"{len(rows) - len(kept)} containers are lost"
+        alarms["short"] = f"The file `containers` is too short: {lost}. The others are used; a restart ends this alarm."
     kept = sorted(_one_a_slot(kept), key=lambda one: (one[1].sealed, one[0]))
     kept = [(container, row) for container, row in kept if 1 <= row.slot <= slots]
     _drop(index, meta, rows, kept)

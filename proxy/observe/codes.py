@@ -156,7 +156,8 @@ RELOADED = Code("IST-205", _INFO, "Certificates, keys, pins and tokens were read
 STORE_ALARM = Code(
     "IST-301",
     _ERROR,
-    "The store has a problem; traffic goes on, but perhaps nothing is stored.",
+    "The store has a problem; traffic goes on, but perhaps nothing is stored. It looks by itself whether its disk works"
+    " and has room again: soon at first, in the end once an hour, and at each start.",
     "make sure that its disk works and has room",
     logged=True,
 )
@@ -164,8 +165,8 @@ STORE_WELL = Code("IST-302", _INFO, "The store's problem is over.", logged=True)
 STORE_SET_ASIDE = Code(
     "IST-303",
     _ERROR,
-    "The store on disk could not be trusted: it was set aside, and an empty one took its place. This is over when"
-    " the copy has been deleted.",
+    "The store on disk could not be trusted: it was set aside, and an empty one took its place. This is over"
+    " within a minute when the copy has been deleted.",
     "see what happened to the disk, then delete the copy that was set aside; the new store warms up by itself",
     logged=True,
 )

@@ -226,10 +226,12 @@ def whose_certificate(certificate: CertificateStatus) -> str:
 
 
 def _of_store(snapshot: Snapshot, trend: Trend) -> Iterable[Finding]:
+    aside = [alarm for alarm in snapshot.store.alarms if any(words in alarm for words in SET_ASIDE)]
+    if aside:  # why, and which copies: one trouble, with one remedy
+        yield Finding(codes.STORE_SET_ASIDE, Level.DEGRADED, " ".join(aside))
     for alarm in snapshot.store.alarms:
-        aside = any(words in alarm for words in SET_ASIDE)
-        code = codes.STORE_SET_ASIDE if aside else codes.STORE_ALARM
-        yield Finding(code, Level.DEGRADED, alarm, _FIGURE.sub("N", alarm))
+        if alarm not in aside:
+            yield Finding(codes.STORE_ALARM, Level.DEGRADED, alarm, _FIGURE.sub("N", alarm))
     if invalid := trend.rise(store_counter("invalid"), A_WHILE):
         words = f"{invalid:.0f} chunks of the store failed verification in the last ten minutes"
         yield Finding(codes.CHUNKS_DROPPED, Level.DEGRADED, words)
