@@ -6,6 +6,7 @@ from typing import Any
 from proxy.config.model import Peer
 from proxy.doctor.facts import Contact, Reach
 from proxy.doctor.findings import Finding, attention, ok, problem
+from proxy.doctor.trust import renewal
 from proxy.doctor.wording import milliseconds, sysctl
 from proxy.identity import show_fingerprint
 
@@ -40,7 +41,6 @@ def reachability(peer: Peer, reach: Reach, own_certificate: str, own_fingerprint
 def _remedy(peer: Peer, reach: Reach, own_certificate: str, own_fingerprint: bytes) -> str:
     assert peer.address is not None
     host, port = peer.address
-    pinned = f"its certificate, compared by SHA-256, as {peer.certificate}" if peer.certificate else "one of the CA's"
     give = f"give it {own_certificate} (SHA-256 {show_fingerprint(own_fingerprint)}) as its peer.certificate, then"
     give += " `isthmus reload`"
     if any(words in reach.detail for words in _BY_ITS_CLOCK):
@@ -55,11 +55,22 @@ def _remedy(peer: Peer, reach: Reach, own_certificate: str, own_fingerprint: byt
         + sysctl("net.ipv4.tcp_mtu_probing = 1"),
         Contact.SILENT: f"see whether a firewall on the way, or another program at port {port}, holds TLS back",
         Contact.NOT_TLS: f"another program may listen there: see ss -ltnp 'sport = :{port}' on {host}",
-        Contact.WRONG_CERTIFICATE: f"use {pinned}, or correct peer.address",
+        Contact.WRONG_CERTIFICATE: _other_certificate(peer, reach.detail),
         Contact.NOT_TRUSTED: give,
         Contact.UNCLEAR: f"run isthmus doctor on {host}, too, and see the log there",
     }
     return remedies[reach.contact]
+
+
+def _other_certificate(peer: Peer, detail: str) -> str:
+    """One that only its dates make wrong is no other one than is pinned here."""
+    if "not yet valid" in detail:
+        return "see the clocks of both hosts"
+    if "has expired" in detail:
+        anew = renewal(peer.name) if peer.certificate else f"have the CA sign a new one for {peer.name}"
+        return f"if the clock is right: {anew}"
+    pinned = f"its certificate, compared by SHA-256, as {peer.certificate}" if peer.certificate else "one of the CA's"
+    return f"use {pinned}, or correct peer.address"
 
 
 def path(peer: Peer, reach: Reach) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ DRIFT = 3600.0
 
 def renewal(site: str) -> str:
     """How a site gets its next certificate."""
-    made = f"isthmus keygen --site {site} --out DIR on its host"
+    made = f"isthmus keygen --site {site} --out DIR --force on its host"
     return f"{made}, the .crt to the other site, then isthmus reload on both"
 
 
@@ -30,7 +30,7 @@ def certificate(about: str, facts: Certificate, now: datetime, anew: str) -> Ite
     if now < facts.begins:
         yield problem(about, f"{shown}: it is not valid before {facts.begins:%Y-%m-%d %H:%M} UTC", "see the clocks")
     elif now >= facts.expires:
-        yield problem(about, f"{shown}: it has expired, and who shows it is refused", anew)
+        yield problem(about, f"{shown}: it has expired, and who shows it is refused", f"if the clock is right: {anew}")
     elif facts.expires - now < SOON:
         yield attention(about, f"{shown}: that is in {remaining((facts.expires - now).total_seconds())}", anew)
     else:

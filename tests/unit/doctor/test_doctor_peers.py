@@ -59,6 +59,23 @@ def test_who_refuses_us_by_its_clock_may_know_our_certificate(west_as_peer: Peer
     assert "give it east.crt (SHA-256 00:00:" in finding.remedy
 
 
+@pytest.mark.parametrize(
+    ("refused", "pinned", "remedy"),
+    [
+        ("certificate has expired", True, "if the clock is right: isthmus keygen --site west --out DIR --force"),
+        ("certificate has expired", False, "if the clock is right: have the CA sign a new one for west"),
+        ("certificate is not yet valid", True, "see the clocks of both hosts"),
+    ],
+)
+def test_a_certificate_that_only_its_dates_make_wrong(
+    west_as_peer: Peer, refused: str, pinned: bool, remedy: str
+) -> None:
+    """To use the one that it shows, as for another one, would change nothing: that is the one that is pinned."""
+    peer = west_as_peer if pinned else west_as_peer.model_copy(update={"certificate": None})
+    finding = verdict(peer, Reach(Contact.WRONG_CERTIFICATE, f"its certificate is refused: {refused}"))
+    assert finding.remedy.startswith(remedy)
+
+
 def test_every_contact_has_a_verdict(west_as_peer: Peer) -> None:
     for contact in Contact:
         finding = verdict(west_as_peer, Reach(contact))

@@ -43,14 +43,14 @@ def test_a_certificate_that_ends_soon(days: float, words: str) -> None:
     (finding,) = judged(days)
     assert finding.level is Level.ATTENTION
     assert finding.found.endswith(f"until {words}")
-    assert "isthmus keygen --site east --out DIR" in finding.remedy
+    assert "isthmus keygen --site east --out DIR --force on" in finding.remedy
 
 
 def test_one_that_has_ended() -> None:
     (finding,) = judged(0)
     assert finding.level is Level.PROBLEM
     assert finding.found.endswith("it has expired, and who shows it is refused")
-    assert "isthmus keygen --site east --out DIR" in finding.remedy
+    assert finding.remedy.startswith("if the clock is right: isthmus keygen --site east --out DIR --force on")
 
 
 def test_one_that_has_not_begun() -> None:
