@@ -3,7 +3,7 @@
 Each is found in what changed over the last ten minutes, and only where enough moved for its figures to mean something.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from proxy.observe import codes
@@ -50,6 +50,7 @@ class Cautions:
 
     def __init__(self) -> None:
         self._since: dict[tuple[str, str], tuple[float, float]] = {}  # by the time of day, and by the other clock
+        self._suspended: dict[str, float] = {}  # when references to that peer were last suspended, by the other clock
 
     def shift(self, seconds: float) -> None:
         """The time of day was set, by so much."""
@@ -60,16 +61,20 @@ class Cautions:
 
         `now`: seconds since 1970; `clock`: of a monotonic clock.
         """
-        finders = _unreduced, _shaped, _store, _relieved
-        found = [each for find in finders for each in find(snapshot, trend)]
+        self._suspended |= {peer.name: clock for peer in snapshot.peers if peer.references_suspended}
+        literal = {name for name, last in self._suspended.items() if clock - last < A_WHILE}
+        finders = _shaped, _store, _relieved
+        found = [*_unreduced(snapshot, trend, literal), *(each for find in finders for each in find(snapshot, trend))]
         brief = list(_by_verdict(snapshot))
         self._since = {each.key: self._since.get(each.key, (now, clock)) for each in (*found, *brief)}
         held = [each for each in brief if clock - self._since[each.key][1] >= STEADY]
         return [Caution(*each.key, each.words, each.code.remedy, self._since[each.key][0]) for each in (*found, *held)]
 
 
-def _unreduced(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
-    names = dict.fromkeys(share.name for peer in snapshot.peers for share in peer.shares)
+def _unreduced(snapshot: Snapshot, trend: Trend, literal: Set[str]) -> Iterator[_Found]:
+    """`literal`: peers that lacked of late what they should hold: what repeats went literally, too."""
+    unknown = {share.name for peer in snapshot.peers if peer.name in literal for share in peer.shares}
+    names = dict.fromkeys(share.name for peer in snapshot.peers for share in peer.shares if share.name not in unknown)
     for name in names:
         raw = trend.rise(share_counter(name, "raw"), A_WHILE)
         if raw < LEAST_BYTES:  # most of hundreds
