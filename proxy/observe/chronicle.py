@@ -1,6 +1,6 @@
 """Turns what holds into what happened: one event for each change from one second's snapshot to the next."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from proxy.observe import codes
@@ -8,7 +8,7 @@ from proxy.observe.answers import Caution, HealthAnswer, Level, PeerHealth, Reas
 from proxy.observe.codes import code_named
 from proxy.observe.journal import Journal
 from proxy.observe.snapshot import PeerStatus, Snapshot
-from proxy.observe.trend import A_WHILE
+from proxy.observe.trend import A_MINUTE, A_WHILE
 from proxy.observe.wording import number_of_streams
 
 _TOLD_ELSEWHERE = {codes.TUNNEL_DOWN.code, codes.DRAINING.code, codes.RELOAD_FAILED.code}
@@ -29,7 +29,7 @@ class Chronicle:
         self._journal = journal
         self._before: dict[str, PeerStatus] | None = None
         self._held: Held = {}
-        self._recurring: dict[Key, float] = {}  # when that held last which comes and goes, by the monotonic clock
+        self._lately: dict[Key, float] = {}  # when that held last which comes and goes, by the monotonic clock
         self._missing: set[str] = set()  # peers whose tunnel is down, and that was told
 
     def note(self, snapshot: Snapshot, health: HealthAnswer, cautions: list[Caution], now: float, clock: float) -> None:
@@ -37,9 +37,12 @@ class Chronicle:
         before, self._before = self._before or {}, {peer.name: peer for peer in snapshot.peers}
         for peer, of_peer in zip(snapshot.peers, health.peers, strict=True):
             self._peer(before.get(peer.name), peer, of_peer, now)
-        self._recurring = {key: held for key, held in self._recurring.items() if clock - held < A_WHILE}
+        ailed = _store_ails(self._lately)
+        self._lately = {key: held for key, held in self._lately.items() if clock - held < _rest(key[1])}
         self._conditions(health, cautions, now)
-        self._recurring |= {key: clock for key in self._held if code_named(key[1]).recurs}
+        self._lately |= {key: clock for key in self._held if _rest(key[1])}
+        if ailed and not _store_ails(self._lately):
+            self._journal.note(codes.STORE_WELL, "store", "the store's trouble has been over for a minute", now)
 
     def _peer(self, before: PeerStatus | None, peer: PeerStatus, health: PeerHealth, now: float) -> None:
         """In the order in which it must have happened: what comes last is what holds now."""
@@ -76,15 +79,23 @@ class Chronicle:
                 held[subject, reason.code, reason.about, reason.level] = reason.words, reason.remedy
         held |= {(caution.subject, caution.code, "", ""): (caution.words, caution.remedy) for caution in cautions}
         for key, (words, remedy) in held.items():
-            if key not in self._held and key not in self._recurring:
+            if key not in self._held and key not in self._lately:
                 self._journal.note(code_named(key[1]), key[0], words, now, remedy=remedy)
-        if _store_ails(self._held) and not _store_ails(held):
-            self._journal.note(codes.STORE_WELL, "store", "the store's trouble is over", now)
         self._held = held
 
 
-def _store_ails(held: Held) -> bool:
+def _store_ails(held: Iterable[Key]) -> bool:
     return any(code in _STORE_TROUBLES for _, code, _, _ in held)
+
+
+def _rest(code: str) -> float:
+    """Seconds for which that must not have held to be told again; 0 if it is told each time.
+
+    A disk with a bad place or two fails, works and fails again many times a minute.
+    """
+    if code in _STORE_TROUBLES:
+        return A_MINUTE
+    return A_WHILE if code_named(code).recurs else 0.0
 
 
 def _why_down(peer: PeerStatus, health: PeerHealth) -> str:

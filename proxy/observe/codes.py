@@ -161,7 +161,7 @@ STORE_ALARM = Code(
     "make sure that its disk works and has room",
     logged=True,
 )
-STORE_WELL = Code("IST-302", _INFO, "The store's problem is over.", logged=True)
+STORE_WELL = Code("IST-302", _INFO, "The store has had no problem for a minute.", logged=True)
 STORE_SET_ASIDE = Code(
     "IST-303",
     _ERROR,

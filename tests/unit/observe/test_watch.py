@@ -238,7 +238,7 @@ def test_the_stores_alarms_come_and_go_once() -> None:
     trouble = changed(store=store(alarms=["Store x takes nothing new"]))
     site.pass_(trouble, 5)
     assert site.watch.health.store.reasons[0].words == "Store x takes nothing new"
-    site.pass_(changed())
+    site.pass_(changed(), 60)
     assert site.told == ["IST-101", "IST-301", "IST-302"]
 
 
@@ -247,7 +247,7 @@ def test_a_trouble_of_the_store_that_becomes_another_is_not_over() -> None:
     for alarm in ("The disk is full: store x stays at 4000 MiB", "Store x takes nothing new"):
         site.pass_(changed(store=store(alarms=[alarm])), 3)
     assert site.told == ["IST-101", "IST-301", "IST-301"]
-    site.pass_(changed())
+    site.pass_(changed(), 60)
     assert site.told[-1] == "IST-302"
 
 
@@ -288,7 +288,7 @@ def test_a_store_that_was_set_aside_has_a_code_of_its_own(tmp_path: Path) -> Non
     again.close()
     site = Site(changed(store=store(alarms=alarms)))
     assert ["delete the copy" in reason.remedy for reason in site.watch.health.store.reasons] == [True]
-    site.pass_(changed())
+    site.pass_(changed(), 60)
     assert site.told[-2:] == ["IST-303", "IST-302"]
 
 
