@@ -14,6 +14,8 @@ log = logging.getLogger(__name__)
 BACKLOG = 512
 _AGAIN = 1.0
 """Seconds between attempts to accept after a failure, such as a want of descriptors."""
+_TOLD_AGAIN = 60.0
+"""Seconds after which such a failure is told again: it may last for days."""
 
 
 async def connections(listener: socket.socket, what: str) -> AsyncGenerator[tuple[socket.socket, str]]:
@@ -22,6 +24,7 @@ async def connections(listener: socket.socket, what: str) -> AsyncGenerator[tupl
     `what`: the listener's name in the log.
     """
     loop = asyncio.get_running_loop()
+    told = float("-inf")
     while listener.fileno() != -1:
         try:
             connection, address = await loop.sock_accept(listener)
@@ -29,7 +32,9 @@ async def connections(listener: socket.socket, what: str) -> AsyncGenerator[tupl
             continue  # it was reset before it was accepted
         except (OSError, ValueError) as error:
             if listener.fileno() != -1:
-                log.error("%s cannot accept: %s", what, error)
+                if loop.time() - told >= _TOLD_AGAIN:
+                    told = loop.time()
+                    log.error("%s cannot accept: %s", what, error)
                 await asyncio.sleep(_AGAIN)
         else:
             yield connection, name_of(address)

@@ -43,6 +43,8 @@ _BURST_TLS, _RATE_TLS = 100, 20.0
 """Connections of a party at once and a second: a handshake costs a millisecond."""
 _PAUSE = 1.0
 """Seconds before the next attempt when the kernel gives no connection, for want of descriptors."""
+_TOLD_AGAIN = 60.0
+"""Seconds after which that is told again: it may last for days."""
 
 
 @dataclass(slots=True, eq=False)
@@ -109,13 +111,16 @@ class Gate:
 
     async def run(self) -> None:
         """Accept until cancelled or closed, whatever becomes of single connections."""
+        loop, told = asyncio.get_running_loop(), float("-inf")
         while not self._closed:
             try:
                 connection, address = await self._accept(self._listener)
             except ConnectionError:
                 continue  # it was reset before it was accepted
             except (OSError, ValueError) as error:
-                log.warning("the status listener cannot accept: %s", error)
+                if loop.time() - told >= _TOLD_AGAIN:
+                    told = loop.time()
+                    log.warning("the status listener cannot accept: %s", error)
                 await asyncio.sleep(_PAUSE)
                 continue
             self._receive(connection, party_of(str(address[0]) if address else ""))

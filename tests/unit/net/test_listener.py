@@ -65,12 +65,15 @@ def test_it_ends_when_the_listener_is_closed(listener: socket.socket) -> None:
     play(scene)
 
 
-def test_what_goes_wrong_is_told_and_tried_again(
-    listener: socket.socket, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(("minute", "told"), [(3600.0, 1), (0.0, 3)])
+def test_what_goes_wrong_is_told_once_a_minute_and_tried_again(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, minute: float, told: int
 ) -> None:
     """But nobody is told of a connection that was gone before it was accepted."""
     monkeypatch.setattr(listening, "_AGAIN", 0.0)
-    wrong = [OSError(errno.EMFILE, "Too many open files"), ConnectionAbortedError(errno.ECONNABORTED, "aborted")]
+    monkeypatch.setattr(listening, "_TOLD_AGAIN", minute)
+    wrong: list[OSError] = [OSError(errno.EMFILE, "Too many open files") for _ in range(3)]
+    wrong.append(ConnectionAbortedError(errno.ECONNABORTED, "aborted"))
 
     async def scene() -> None:
         loop = asyncio.get_running_loop()
@@ -87,7 +90,7 @@ def test_what_goes_wrong_is_told_and_tried_again(
                 assert await first(found) == name(caller)
 
     play(scene)
-    assert caplog.messages == ["forward f cannot accept: [Errno 24] Too many open files"]
+    assert caplog.messages == ["forward f cannot accept: [Errno 24] Too many open files"] * told
 
 
 def test_an_urgent_byte_of_who_connects_at_once_is_read_in_its_place() -> None:

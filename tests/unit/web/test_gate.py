@@ -102,12 +102,17 @@ def test_connections_that_are_reset_before_they_are_accepted() -> None:
     play(scene)
 
 
-def test_failures_of_accept_do_not_end_the_listener() -> None:
-    """As the kernel reports them for connections that are gone, or for want of descriptors."""
+def test_failures_of_accept_do_not_end_the_listener(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As the kernel reports them for connections that are gone, or for want of descriptors, which is told once."""
+    monkeypatch.setattr("proxy.web.gate._PAUSE", 0.0)
+    monkeypatch.setattr("proxy.web.gate._TOLD_AGAIN", 3600.0)
 
     async def scene() -> None:
         accept = asyncio.get_running_loop().sock_accept
-        failures = [ConnectionAbortedError(103, "aborted"), ConnectionResetError(104, "reset"), OSError(24, "no more")]
+        failures: list[OSError] = [ConnectionAbortedError(103, "aborted"), ConnectionResetError(104, "reset")]
+        failures += [OSError(24, "no more"), OSError(24, "no more")]
 
         async def failing(listener: socket.socket) -> tuple[socket.socket, Any]:
             if failures:
@@ -132,6 +137,7 @@ def test_failures_of_accept_do_not_end_the_listener() -> None:
         await server.shutdown(1.0)
 
     play(scene)
+    assert caplog.messages == ["the status listener cannot accept: [Errno 24] no more"]
 
 
 def test_who_says_nothing_or_half_a_request_is_ended() -> None:
