@@ -422,8 +422,6 @@ class ReceiveWindow:
     def end(self) -> None:
         """All has come: what is left of the window goes back to the budget, though the stream may live for long."""
         self.ended = True
-        self._budget.opening -= self._opened
-        self._opened = 0
         self._settle()
 
     def close(self) -> None:

@@ -1,9 +1,9 @@
-"""Flow control: credit is never exceeded, windows grow with what the array takes, memory bounds them all."""
+"""Flow control: credit is never exceeded, and what is consumed makes room for more."""
 
 import pytest
 
 from proxy.protocol.codes import Capability, FrameType, ResetCode
-from proxy.protocol.credit import LEAN_PART, STEP, WIDE, ReceiveWindow, SendCredit, Trust, WindowBudget, cost_of
+from proxy.protocol.credit import LEAN_PART, WIDE, SendCredit, Trust, cost_of
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.events import Writable
 from proxy.protocol.frames import encode_end, encode_reset
@@ -11,23 +11,6 @@ from proxy.protocol.reader import PLAIN_MAX
 from tests.unit.protocol.playbook import Script, batch
 
 KIB, MIB = 1 << 10, 1 << 20
-
-
-def window(budget: WindowBudget, initial: int = MIB, maximum: int = 64 * MIB) -> ReceiveWindow:
-    assert budget.reserve(initial)
-    return ReceiveWindow(budget, initial, maximum)
-
-
-def pass_through(receiver: ReceiveWindow, total: int, start: float, rate: float, round_trip: float = 0.1) -> float:
-    """The array takes `total` at `rate` bytes a second, 16 KiB at a time; when it has."""
-    now = start
-    for _ in range(total // (16 * KIB)):
-        now += 16 * KIB / rate
-        receiver.arrive(16 * KIB, now, round_trip)
-        receiver.consume(16 * KIB, 16 * KIB, now, round_trip)
-        if receiver.due:
-            receiver.tell()
-    return now
 
 
 def test_data_costs_its_plain_length_and_256() -> None:
@@ -133,33 +116,6 @@ def test_what_a_stream_that_is_reset_had_under_way_counts_no_more(by: str) -> No
     assert script.tunnel.streams.sendable(3) == 64 * KIB - 60_000 // LEAN_PART - 2 * 256, "what its credit allows"
 
 
-def test_credit_for_known_data_comes_as_often_as_for_new_data() -> None:
-    """The peer may not be trusted: then its window in plain bytes is all that is under way."""
-    receiver = window(WindowBudget(256 * MIB))
-    receiver.arrive(32 * KIB + 256, 0.0, 0.1)
-    receiver.consume(32 * KIB + 256, MIB // 4 + 256, 0.0, 0.1)
-    assert receiver.due
-    receiver.tell()
-    assert not receiver.due
-
-
-def test_a_window_that_has_grown_is_told_before_the_peer_has_used_up_what_it_knows() -> None:
-    """It is four times as large then: the peer may have no more under way than a quarter of it."""
-    receiver = window(WindowBudget(256 * MIB))
-    for _ in range(2):
-        receiver.tell()
-        receiver.arrive(MIB // 2, 0.0, 0.1)
-        receiver.consume(MIB // 2, 0, 0.0, 0.1)
-    assert receiver.size == STEP * MIB
-    receiver.arrive(32 * KIB, 0.0, 0.1)
-    receiver.consume(32 * KIB, MIB // 4, 0.0, 0.1)
-    assert receiver.due
-    receiver.tell()
-    receiver.arrive(32 * KIB, 0.0, 0.1)
-    receiver.consume(32 * KIB, MIB // 4, 0.0, 0.1)
-    assert not receiver.due, "now it knows that there is more"
-
-
 @pytest.mark.parametrize("frames", [7, 8])
 def test_lean_credit_is_no_more_than_was_given(frames: int) -> None:
     script = Script(capabilities=(Capability.LEAN,))
@@ -235,172 +191,11 @@ def test_what_is_consumed_is_what_came_first() -> None:
         assert f"CREDIT 2:{consumed}/{consumed + 64 * KIB}" in script.take()
 
 
-def test_a_window_grows_while_the_array_takes_one_in_less_than_two_round_trips() -> None:
-    receiver = window(WindowBudget(256 * MIB))
-    now = pass_through(receiver, 10 * MIB, 0.0, 100 * MIB)
-    assert receiver.size == STEP**2 * MIB
-    pass_through(receiver, 200 * MIB, now, 1000 * MIB)
-    assert receiver.size == 64 * MIB
-
-
-def test_a_slow_array_keeps_its_window() -> None:
-    receiver = window(WindowBudget(256 * MIB))
-    pass_through(receiver, 20 * MIB, 0.0, 4 * MIB)
-    assert receiver.size == MIB
-
-
-def test_a_pause_of_the_source_is_not_held_against_the_array() -> None:
-    receiver = window(WindowBudget(256 * MIB))
-    now = 0.0
-    for _ in range(4):
-        now = pass_through(receiver, MIB, now + 10.0, 100 * MIB)
-    assert receiver.size == STEP * MIB
-
-
-def test_on_a_lan_windows_grow_as_if_the_round_trip_were_5_ms() -> None:
-    receiver = window(WindowBudget(256 * MIB))
-    pass_through(receiver, 8 * MIB, 0.0, 1000 * MIB, round_trip=0.0001)
-    assert receiver.size == STEP**2 * MIB
-
-
-@pytest.mark.parametrize(("initial", "grown"), [(96 * KIB, 384 * KIB), (240 * KIB, 960 * KIB), (256 * KIB, 256 * KIB)])
-def test_a_small_window_has_200_ms_to_be_used_up(initial: int, grown: int) -> None:
-    """Many streams that take turns use one up in each turn, and a turn comes round only so often."""
-    receiver = window(WindowBudget(64 * MIB), initial)
-    pass_through(receiver, initial, 0.0, rate=initial / 0.15, round_trip=0.001)
-    assert receiver.size == grown
-
-
-@pytest.mark.parametrize("maximum", [96 * KIB, 256 * KIB])
-def test_a_small_window_grows_no_further_than_a_window_may(maximum: int) -> None:
-    receiver = window(WindowBudget(64 * MIB), 96 * KIB, maximum)
-    pass_through(receiver, MIB, 0.0, rate=96 * KIB / 0.15, round_trip=0.001)
-    assert receiver.size == maximum
-
-
-def test_a_small_window_stays_small_if_the_array_takes_longer_than_200_ms() -> None:
-    receiver = window(WindowBudget(64 * MIB), 96 * KIB)
-    pass_through(receiver, MIB, 0.0, rate=96 * KIB / 0.25, round_trip=0.001)
-    assert receiver.size == 96 * KIB
-
-
-def test_many_small_windows_leave_room_for_one_that_has_to_be_wide() -> None:
-    """When they took all growth a stream beside 100 that sent 0.6 MB/s each had 57 MB/s over 20 ms instead of 439."""
-    budget = WindowBudget(192 * MIB)
-    many = [window(budget, 96 * KIB) for _ in range(300)]
-    for receiver in many:
-        pass_through(receiver, MIB, 0.0, rate=96 * KIB / 0.19, round_trip=0.001)
-    assert sum(receiver.size > 96 * KIB for receiver in many) > 200
-    assert budget.growers == 0
-    assert not budget.short
-    busy = window(budget, 96 * KIB)
-    pass_through(busy, 64 * MIB, 0.0, rate=1000 * MIB, round_trip=0.02)
-    assert busy.size >= 12 * MIB
-    for receiver in (busy, *many):
-        receiver.close()
-    assert budget.reserved == budget.grown == budget.opening == 0
-
-
-def test_where_a_long_step_does_not_fit_a_window_doubles() -> None:
-    receiver = window(WindowBudget(4 * MIB))
-    pass_through(receiver, MIB, 0.0, 1000 * MIB)
-    assert receiver.size == 2 * MIB
-
-
-def test_what_is_promised_never_exceeds_the_memory() -> None:
-    budget = WindowBudget(16 * MIB)
-    first, second = window(budget), window(budget)
-    for now in range(20):
-        pass_through(first, 8 * MIB, now, 1000 * MIB)
-        pass_through(second, 8 * MIB, now + 0.5, 1000 * MIB)
-        promised = sum(each.limit - each.consumed for each in (first, second))
-        assert promised <= budget.reserved <= 16 * MIB
-    assert first.size + second.size > 2 * MIB
-
-
-def test_growth_leaves_room_for_new_streams() -> None:
-    budget = WindowBudget(16 * MIB)
-    greedy = window(budget)
-    pass_through(greedy, 100 * MIB, 0.0, 1000 * MIB)
-    assert greedy.size == 9 * MIB
-    assert sum(budget.reserve(MIB) for _ in range(20)) == 16 - 9
-    assert budget.reserved == 16 * MIB
-
-
-def test_who_came_first_shares_with_who_came_later() -> None:
-    budget = WindowBudget(32 * MIB)
-    first = window(budget)
-    now = pass_through(first, 100 * MIB, 0.0, 1000 * MIB)
-    assert first.size == 17 * MIB
-    second = window(budget)
-    for _ in range(20):
-        now = pass_through(second, 4 * MIB, now, 1000 * MIB)
-        now = pass_through(first, 16 * MIB, now, 1000 * MIB)
-    assert second.size >= 4 * MIB
-    assert first.size <= 8 * MIB + MIB
-
-
-def test_a_stream_that_ends_gives_everything_back() -> None:
-    budget = WindowBudget(32 * MIB)
-    first = window(budget)
-    pass_through(first, 100 * MIB, 0.0, 1000 * MIB)
-    first.close()
-    assert (budget.reserved, budget.grown, budget.streams) == (0, 0, 0)
-
-
-def test_the_limit_is_never_lowered() -> None:
-    budget = WindowBudget(32 * MIB)
-    first = window(budget)
-    now = pass_through(first, 100 * MIB, 0.0, 1000 * MIB)
-    now = pass_through(window(budget), 8 * MIB, now, 1000 * MIB)
-    limits = [first.limit]
-    for _ in range(2000):
-        now = pass_through(first, 16 * KIB, now, 1000 * MIB)
-        assert not budget.grow(32 * MIB)
-        limits.append(first.tell()[1])
-    assert limits == sorted(limits)
-    assert first.size < 16 * MIB
-
-
 def test_a_tunnel_counts_what_it_has_promised() -> None:
     script = Script(memory=MIB)
     script.open(2)
     script.tunnel.streams.open("array", "")
     assert script.tunnel.figures.credit_bytes == 2 * 64 * KIB
-
-
-def test_what_has_ended_leaves_its_window_to_others() -> None:
-    """Also while its array takes the rest, and for as long as the other direction goes on."""
-    budget = WindowBudget(64 * MIB)
-    first, other = window(budget), window(budget)
-    assert first.widen(8 * MIB)
-    pass_through(first, 64 * MIB, 0.0, 1e9)
-    assert budget.room <= MIB, "it has all that may grow"
-    first.arrive(MIB, 1.0, 0.1)
-    told = first.tell()[1]
-    first.end()
-    assert (budget.room, budget.opening) == (32 * MIB, 0)
-    first.consume(MIB, MIB, 1.0, 0.1)
-    assert first.tell() == (first.arrived, told), "nothing more may come"
-    pass_through(other, 64 * MIB, 1.0, 1e9)
-    assert other.size > 16 * MIB
-    for each in (first, other):
-        each.close()
-    assert (budget.reserved, budget.grown, budget.opening, budget.growers) == (0, 0, 0, 0)
-
-
-def test_what_has_come_before_the_end_counts_until_it_is_taken() -> None:
-    budget = WindowBudget(64 * MIB)
-    one = window(budget)
-    assert one.widen(4 * MIB)
-    one.tell()
-    one.arrive(3 * MIB, 0.0, 0.1)
-    one.end()
-    assert budget.reserved == 3 * MIB
-    one.consume(MIB, MIB, 0.0, 0.1)
-    assert budget.reserved == 2 * MIB
-    one.consume(2 * MIB, 2 * MIB, 0.0, 0.1)
-    assert budget.reserved == MIB, "the initial credit, until it is over"
 
 
 def test_what_would_follow_the_end_behind_a_gap_is_not_kept() -> None:
