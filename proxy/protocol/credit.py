@@ -372,7 +372,7 @@ class ReceiveWindow:
         and of the window that the peer knows, since it may be four times as large by now: before a quarter of that had
         been consumed the peer would have used up its credit, and rest.
         """
-        return self._untold >= min(self.size, self.limit - self._told) // CREDIT_PART
+        return self._untold >= (self.limit - self._told) // CREDIT_PART
 
     @property
     def due_soon(self) -> bool:
@@ -393,11 +393,12 @@ class ReceiveWindow:
 
         A stream at rest no longer counts among those that grow by use, until it has used a whole window again.
         """
-        rests, self._seen = self.arrived - self._seen <= self._initial // REST_PART, self.arrived
-        if rests and self.idle:
+        rests = self.idle and self.arrived - self._seen <= self._initial // REST_PART
+        self._seen = self.arrived
+        if rests:
             self._note_grower(False)
         answers = self.consumed > 0 and not self.ended  # a peer that has sent nothing does not (`SendCredit.recalled`)
-        return answers and rests and self.idle and self.limit - self.consumed > self._initial
+        return answers and rests and self.limit - self.consumed > self._initial
 
     def recall(self) -> tuple[int, int]:
         """(consumed, limit) for a CREDIT that asks for all beyond the initial credit; `waive` takes the answer."""

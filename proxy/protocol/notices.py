@@ -113,7 +113,7 @@ class Notices:
     def repeat_all(self, streams: Mapping[int, Stream]) -> None:
         """Notices may be lost: repeat those of all streams."""
         self._arrived.update(streams)
-        self._credited.update(number for number, stream in streams.items() if stream.state is not STREAM_OVER)
+        self._credited.update(streams)
         self._foretold = bool(self._foretelling.entries)  # goes along, but is not worth a frame of its own
         if streams:
             self._ack_now = self._credit_now = True

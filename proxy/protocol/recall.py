@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from proxy.protocol.credit import WindowBudget
 from proxy.protocol.events import Recalled
 from proxy.protocol.notices import Notices
-from proxy.protocol.stream import State, Stream
+from proxy.protocol.stream import Stream
 
 
 class Recall:
@@ -33,14 +33,11 @@ class Recall:
             return
         self._again_at = now + self._every
         self._budget.denied = False
-        live = self._live.items()
-        self._notices.recall(
-            number for number, stream in live if stream.state is not State.OVER and stream.incoming.window.rests()
-        )
+        self._notices.recall(number for number, stream in self._live.items() if stream.incoming.window.rests())
 
     def heard(self, stream: Stream, consumed: int, limit: int) -> None:
         """An entry of CREDIT, which may ask for our credit. Of several about one stream in a frame the last counts."""
-        if stream.may_send and stream.outgoing.recalled(consumed, limit):
+        if stream.outgoing.recalled(consumed, limit):
             self._heard[stream.number] = consumed, limit
 
     def told(self) -> Iterator[Recalled]:

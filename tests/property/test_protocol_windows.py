@@ -15,6 +15,7 @@ from proxy.protocol.credit import (
     GROWTH_PART,
     OPENING_PART,
     SPARED_PART,
+    WIDE,
     ReceiveWindow,
     SendCredit,
     Trust,
@@ -27,23 +28,27 @@ from proxy.protocol.reader import Frame
 from tests.unit.protocol.playbook import batch
 
 INITIAL = 64 << 10
-MAXIMUM = 640 << 10
-TOTAL = 2 << 20
-STREAMS = 20
+MAXIMUM = 512 << 10
+TOTAL = 1536 << 10
+STREAMS = 16
 """Their initial credit leaves less than all growth may come to."""
 ROUND_TRIP = 0.01
 AT_SPEED, IN_TURNS, SLOWLY = 0.001, 0.05, 0.3
 """Seconds of a turn: several make less than two round trips, or than a small window may take; or one is more."""
 
 SHARES = st.floats(0.0, 1.0)
-PACES = st.sampled_from([AT_SPEED, IN_TURNS, IN_TURNS, SLOWLY])
+PACES = st.sampled_from([AT_SPEED, AT_SPEED, IN_TURNS, SLOWLY])
 WHICH = st.integers(0, STREAMS)
+LATE = st.integers(0, 2)
 
 
 class Flow:
     """A sender and a receiver, and what is between them."""
 
-    def __init__(self, ledgers: tuple[SendLedger, KeptLedger], credit: SendCredit, window: ReceiveWindow) -> None:
+    def __init__(
+        self, ledgers: tuple[SendLedger, KeptLedger], credit: SendCredit, window: ReceiveWindow, trust: Trust, most: int
+    ) -> None:
+        self.trust, self.most = trust, most
         self.outgoing = Outgoing(ledgers[0], credit, lean=True)
         self.incoming = Incoming(ledgers[1], window, lean=True)
         self.credit, self.window = credit, window
@@ -55,7 +60,10 @@ class Flow:
     # -- the sender
 
     def send(self, plain: int, length: int) -> None:
+        window = self.credit.limit - self.credit.consumed
+        most = max(window, WIDE * self.most) if self.trust.wide else window
         self.outgoing.push_data(batch(plain, max(0, length - BATCH_MIN)), plain)
+        assert self.credit.under_way <= most, "however well it is reduced"
         self.ship()
 
     def ship(self) -> None:
@@ -75,7 +83,7 @@ class Flow:
         return self.outgoing.room == 0 or self.outgoing.credit_due
 
     def hear(self, late: int, *, gives: bool) -> None:
-        """A CREDIT comes, and there may be a newer one. `gives`: what it asks for is given back."""
+        """A CREDIT comes, before so many older ones. `gives`: what it asks for is given back."""
         consumed, limit = self.told[late % len(self.told)]
         del self.told[late % len(self.told)]
         self.credit.update(consumed, limit)
@@ -95,6 +103,7 @@ class Flow:
             self.deliver(*kept)
 
     def deliver(self, frame: Frame, plain: int) -> None:
+        assert not self.window.ended, "nothing follows END"
         self.incoming.expected += 1
         if frame.type == FrameType.DATA:
             self.incoming.deliver(frame, plain)
@@ -124,11 +133,11 @@ class Flow:
             self.arrive(self.line.popleft(), now)
         self.outgoing.acknowledge(self.incoming.expected)
 
-    def drain(self, now: float) -> None:
-        """The array takes all, and the sender hears of it."""
+    def drain(self, now: float, late: int = 0, *, gives: bool = True) -> None:
+        """The array takes all, and the sender hears of it; see `hear`."""
         self.take(self.arrived, now)
         while self.told:
-            self.hear(0, gives=True)
+            self.hear(late, gives=gives)
         self.pass_on(now)
 
     def close(self) -> None:
@@ -157,7 +166,7 @@ class Windows(RuleBasedStateMachine):
             self.begin(most=MAXIMUM, foretold=False)
 
     @precondition(lambda self: len(self.live) < STREAMS)
-    @rule(most=st.sampled_from([MAXIMUM // 2, 1 << 30]), foretold=st.booleans())
+    @rule(most=st.sampled_from([MAXIMUM // 2, MAXIMUM]), foretold=st.booleans())
     def begin(self, most: int, foretold: bool) -> None:
         more = self.budget.spare if foretold else 0
         self.budget.advance(more)
@@ -167,7 +176,8 @@ class Windows(RuleBasedStateMachine):
             self.budget.withdraw(more)
             return
         credit = SendCredit(min(most, INITIAL + more), most, self.trust)
-        self.live.append(Flow(self.ledgers, credit, ReceiveWindow(self.budget, INITIAL, MAXIMUM, more)))
+        window = ReceiveWindow(self.budget, INITIAL, MAXIMUM, more)
+        self.live.append(Flow(self.ledgers, credit, window, self.trust, most))
 
     @precondition(lambda self: self.live)
     @rule(which=WHICH, size=st.integers(0, 2 * MAXIMUM))
@@ -234,18 +244,19 @@ class Windows(RuleBasedStateMachine):
         self.one(which).tell(due=True)
 
     @precondition(lambda self: self.live)
-    @rule(which=WHICH, late=st.integers(0, 3), gives=st.booleans())
+    @rule(which=WHICH, late=LATE, gives=st.booleans())
     def hear(self, which: int, late: int, gives: bool) -> None:
         flow = self.one(which)
         if flow.told:
             flow.hear(late, gives=gives)
 
-    @rule()
-    def recall(self) -> None:
-        """Whoever rests is asked for what it does not use."""
-        for flow in self.live:
-            if flow.window.rests():
-                flow.told.append(flow.window.recall())
+    @rule(looks=st.integers(1, 2))
+    def recall(self, looks: int) -> None:
+        """Whoever rests, from one look to the next, is asked for what it does not use."""
+        for _ in range(looks):
+            resting = [flow for flow in self.live if flow.window.rests()]
+        for flow in resting:
+            flow.told.append(flow.window.recall())
 
     @rule(given=st.booleans())
     def trust_changes(self, given: bool) -> None:
@@ -258,8 +269,18 @@ class Windows(RuleBasedStateMachine):
     # -- as it goes on a line
 
     @precondition(lambda self: self.live)
-    @rule(which=WHICH, count=st.sampled_from([1, STREAMS]), reduced=SHARES, pace=PACES, times=st.integers(1, 4))
-    def take_turns(self, which: int, count: int, reduced: float, pace: float, times: int) -> None:
+    @rule(
+        which=WHICH,
+        count=st.sampled_from([1, STREAMS]),
+        reduced=SHARES,
+        pace=PACES,
+        times=st.integers(1, 4),
+        late=LATE,
+        gives=st.booleans(),
+    )
+    def take_turns(
+        self, which: int, count: int, reduced: float, pace: float, times: int, late: int, gives: bool
+    ) -> None:
         """One stream, or several, use up what they have; nobody who has something to send is kept from it."""
         flows = (self.live[which % len(self.live) :] + self.live)[: min(count, len(self.live))]
         for _ in range(times):
@@ -267,7 +288,7 @@ class Windows(RuleBasedStateMachine):
                 flow.fill(reduced, self.now)
             self.now += pace
             for flow in flows:
-                flow.drain(self.now)
+                flow.drain(self.now, late, gives=gives)
                 assert flow.outgoing.ended or not flow.rests, "there is nothing that it could wait for"
 
     # -- what always holds
@@ -326,7 +347,7 @@ class Windows(RuleBasedStateMachine):
 
     def be_busy(self, busy: Flow) -> None:
         for _ in range(3):
-            self.recall()
+            self.recall(looks=1)
             for flow in self.live:
                 if flow is not busy:
                     flow.drain(self.now)

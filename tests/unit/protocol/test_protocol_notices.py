@@ -32,6 +32,32 @@ def test_an_ack_waits_20_ms_for_more() -> None:
     assert 1 not in script.tunnel.wanting
 
 
+def test_it_waits_no_longer_if_more_comes() -> None:
+    script = receiving()
+    script.now = 1.0
+    script.data(2, 1, 10)
+    script.at(1.015)
+    script.data(2, 2, 10)
+    script.at(1.02)
+    assert script.take() == ["ACK 2:3"]
+
+
+def test_what_has_come_again_is_acknowledged_again() -> None:
+    """Its sender may not have heard that it did. That waits no longer than any ACK, however often it comes."""
+    script = receiving()
+    script.data(2, 1, 10)
+    script.flush()
+    script.join(2)
+    script.take(2)
+    began = script.now
+    for seconds in (0.0, 0.015):
+        script.at(began + seconds)
+        script.data(2, 1, 10, lane=2)
+    assert script.take() == []
+    script.at(began + 0.02)
+    assert script.take() == ["ACK 2:2"]
+
+
 def test_or_for_32_frames() -> None:
     script = receiving()
     for number in range(1, 32):
@@ -39,6 +65,49 @@ def test_or_for_32_frames() -> None:
     assert script.take() == []
     script.data(2, 32, 10)
     assert script.take() == ["ACK 2:33"]
+
+
+def test_each_ack_waits_anew() -> None:
+    """What the last one was for counts no more."""
+    script = receiving(initial_credit=1 << 20, streams=16)
+    script.now = 1.0
+    for number in range(1, 12):
+        script.give(FrameType.DATA, 2, number, batch(50000, filling=49000))
+    assert script.take() == ["ACK 2:12"]
+    script.at(1.015)
+    script.data(2, 12, 10)
+    script.at(1.02)
+    assert script.take() == []
+    script.at(1.035)
+    assert script.take() == ["ACK 2:13"]
+
+
+def consumed(script: Script, number: int, plain: int, now: float) -> list[str]:
+    """What is sent when that frame has come at that time, and was taken: CREDIT alone."""
+    script.at(now)
+    script.data(2, number, plain)
+    script.tunnel.streams.consumed(2)
+    return [text for text in script.take() if text.startswith("CREDIT")]
+
+
+def test_credit_for_little_waits_200_ms_for_more_and_no_longer() -> None:
+    script = receiving()
+    assert consumed(script, 1, 10, 1.0) == consumed(script, 2, 10, 1.15) == []
+    script.at(1.199)
+    assert "CREDIT" not in str(script.take())
+    script.at(1.2)
+    assert script.take() == ["CREDIT 2:532/66068"]
+
+
+def test_each_credit_waits_anew() -> None:
+    script = receiving()
+    assert consumed(script, 1, 10, 1.0) == []
+    assert consumed(script, 2, 20000, 1.1) == ["CREDIT 2:20522/86058"]
+    assert consumed(script, 3, 10, 1.15) == []
+    script.at(1.2)
+    assert "CREDIT" not in str(script.take())
+    script.at(1.35)
+    assert script.take() == ["CREDIT 2:20788/86324"]
 
 
 def test_or_for_512_kib() -> None:

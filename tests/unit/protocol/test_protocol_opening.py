@@ -80,6 +80,10 @@ def test_a_window_that_has_just_been_opened_is_not_pressed_before_the_peer_was_t
     window.consume(INITIAL, INITIAL, 1.0, 0.1)
     assert not window.press(0)
     assert window.size == size
+    window.tell()
+    window.arrive(size, 1.0, 0.1)
+    window.consume(size, size, 11.0, 0.1)
+    assert window.press(0)
 
 
 def test_a_window_that_has_just_been_opened_is_pressed_if_no_other_is() -> None:

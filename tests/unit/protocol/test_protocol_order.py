@@ -242,6 +242,19 @@ def test_what_a_stream_had_unacknowledged_holds_nobody_back_when_the_peer_has_re
     assert script.take()[1:] == [f"FILL {other}#1 262144", f"DATA {other}#2 9"]
 
 
+def test_a_stream_that_is_over_waits_for_nothing() -> None:
+    """It had more to send than may be unacknowledged; the tunnel was said to have that still."""
+    script = Script()
+    script.accepted(1)
+    for _ in range(UNCREDITED_FRAMES + 1):
+        script.tunnel.streams.send_fill(1, NAME, 0, 1, b"x")
+    assert len(script.take()) == UNCREDITED_FRAMES
+    script.tunnel.streams.reset(1, ResetCode.INTERNAL, "")
+    assert len(script.take()) == 1
+    script.acknowledge(1, OVER)
+    assert not script.tunnel.streams.backlog
+
+
 def test_other_frames_overtake_data() -> None:
     script = Script()
     script.accepted(1)

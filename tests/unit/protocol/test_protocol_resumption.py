@@ -59,6 +59,21 @@ def test_the_peers_state_spares_what_has_arrived() -> None:
     assert script.tunnel.figures.retransmitted == 1
 
 
+def test_a_late_ack_has_nothing_sent_again_that_has_arrived() -> None:
+    """One that came by another lane may have overtaken it."""
+    script = Script()
+    script.accepted(1)
+    for plain in (10, 20, 30):
+        script.tunnel.streams.send_data(1, batch(plain), plain)
+    script.take()
+    script.tunnel.lane_down(1, 0.0)
+    script.join(2, ready=False)
+    for next_ in (4, 2):
+        script.acknowledge(1, next_, lane=2)
+    assert not any(text.startswith("DATA") for text in script.take(2))
+    assert script.tunnel.figures.retransmitted == 0
+
+
 def test_what_was_acknowledged_meanwhile_is_not_sent_again() -> None:
     script = Script()
     script.accepted(1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.protocol.codes import Capability, FrameType
+from proxy.protocol.codes import Capability, FrameType, ResetCode
 from proxy.protocol.errors import PeerError
 from proxy.protocol.events import Consumed, DataReceived, Recalled, StreamOffered, Writable
 from proxy.protocol.flow import Obstacle
@@ -214,7 +214,7 @@ def test_it_is_kept(why: str) -> None:
     if why == "nothing sent":
         one.accepted(1)
         one.credit(1, 0, 8 * MIB)
-        one.credit(1, 0, INITIAL)
+        ask_back(one, 0)
     else:
         cost = sent(one)
         one.credit(1, cost, cost + 8 * MIB)
@@ -339,6 +339,8 @@ def test_it_is_asked_back_from_who_has_sent_next_to_nothing_from_one_look_to_the
         one.take()
         used += INITIAL // 4
     assert looked(one) == [f"CREDIT 2:{used}/{used + INITIAL}"]
+    one.at(one.now + REST)
+    assert "CREDIT" not in str(one.take()), "nobody has been denied growth since"
     held = one.tunnel.figures.credit_bytes
     amount = granted(one) - INITIAL
     one.give(FrameType.WAIVE, 2, 2 + signs_of_life, encode_waive(amount))
@@ -357,6 +359,34 @@ def test_who_sends_is_not_asked() -> None:
         one.at(one.now + 0.5)
         one.take()
         assert looked(one) == []
+
+
+def test_whose_array_has_not_taken_all_is_not_asked() -> None:
+    """It would not give anything yet."""
+    one = wide()
+    one.data(2, 2, 100)
+    assert looked(one) == looked(one) == []
+    one.tunnel.streams.consumed(2)
+    one.at(one.now + 0.5)
+    one.take()
+    assert looked(one) == [f"CREDIT 2:{1256 + 356}/{1256 + 356 + INITIAL}"]
+
+
+def test_who_has_ended_is_not_asked() -> None:
+    """It would never answer."""
+    one = wide()
+    one.give(FrameType.END, 2, 2, encode_end(1000, b""))
+    one.at(one.now + 0.5)
+    one.take()
+    assert looked(one) == looked(one) == []
+
+
+def test_who_was_reset_is_not_asked() -> None:
+    """The stream lives until the peer has heard of that."""
+    one = wide()
+    one.tunnel.streams.reset(2, ResetCode.INTERNAL, "")
+    one.take()
+    assert looked(one) == looked(one) == []
 
 
 def test_who_has_sent_nothing_is_not_asked() -> None:
