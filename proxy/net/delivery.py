@@ -217,7 +217,7 @@ class Delivery:
 
     def _interrupted(self) -> bool:
         """True if the far array may have sent more, which is on its way, or here and not decoded."""
-        return not (self._owner.reachable and self._decoder.idle) or self._held_by is not None
+        return not (self._owner.reachable and self._decoder.idle)
 
     def _let_go(self) -> None:
         """The far target has stopped, or ended, within the text: give out what there is."""

@@ -19,6 +19,7 @@ from proxy.net.misses import AT_ONCE, Misses
 from proxy.net.relay import Relay
 from proxy.net.rounds import LONGEST, Rounds
 from proxy.net.turns import Turns
+from proxy.observe.waiting import Waiting
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import PeerError
 from proxy.reduction.batch import CODEC_CONTEXT, assemble
@@ -370,6 +371,21 @@ def test_what_its_peer_has_no_time_left_for_is_delivered_in_the_next_round(loop:
         next_round(loop)
         assert connected.transport.writelines.call_args_list == [call([b"one"]), call([b"two"])]
         connected.transport.write_eof.assert_called_once_with()
+
+
+def test_what_comes_while_the_disk_lags_waits_once(connected: Connected, monkeypatch: pytest.MonkeyPatch) -> None:
+    states: list[Waiting] = []
+    monkeypatch.setattr(connected.relay.waits, "inward", states.append)
+    connected.owner.worker.congested = True
+    for part in (b"one", b"two"):
+        connected.relay.delivery.data(batch(literal(part), literals=part))
+        assert states[-1] is Waiting.STORE
+    connected.owner.worker.when_relieved.assert_called_once()
+    connected.owner.worker.congested = False
+    (relieved,) = connected.owner.worker.when_relieved.call_args.args
+    relieved()
+    assert connected.transport.writelines.call_args_list == [call([b"one"]), call([b"two"])]
+    assert states[-1] is Waiting.PEER
 
 
 def test_a_stream_may_end_while_it_waits_for_the_next_round(loop: Loop) -> None:

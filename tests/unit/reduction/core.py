@@ -113,11 +113,12 @@ class Hub:
         load = CompressionLoad()
         self.lines = [Core(rate, load=load) for rate in rates]
 
-    def run(self, seconds: float, *streams: Effort) -> None:
-        """One of each line, in turn. Where a line is full only its own one waits."""
+    def run(self, seconds: float, *streams: Effort | None) -> None:
+        """One of each line, in turn; None: it has nothing to send. Where a line is full only its own one waits."""
         end = self.lines[0].now + seconds
+        asking = [(line, stream) for line, stream in zip(self.lines, streams, strict=True) if stream is not None]
         while self.lines[0].now < end:
-            free = [(line, stream) for line, stream in zip(self.lines, streams, strict=True) if line.queued <= QUEUE]
+            free = [(line, stream) for line, stream in asking if line.queued <= QUEUE]
             for line, stream in free:
                 line.run(1e-9, stream)
                 self._follow(line)

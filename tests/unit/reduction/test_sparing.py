@@ -281,6 +281,28 @@ def test_a_line_that_becomes_slow_is_noticed_while_another_keeps_the_loop_busy(r
     assert [left_out(line.sparing) for line in hub.lines] == [True, False]
 
 
+def test_what_is_sent_now_and_then_is_compressed_while_another_keeps_the_loop_busy() -> None:
+    """Each pause has its rate counted anew, so that it never seems slower than when it was compressed."""
+    hub = Hub(FAST, FAST)
+    busy, other = (line.streams(1)[0] for line in hub.lines)
+    hub.run(5, busy, other)
+    assert [left_out(line.sparing) for line in hub.lines] == [True, True]
+    for _ in range(8):
+        hub.run(0.3, busy, None)
+        hub.run(1e-9, busy, other)
+    assert [left_out(line.sparing) for line in hub.lines] == [True, False]
+
+
+def test_who_sends_little_leaves_nothing_out_while_another_keeps_the_loop_busy() -> None:
+    """It is not its own compression that takes the time: what it left out would go no faster."""
+    hub = Hub(FAST, FAST)
+    busy, other = (line.streams(1)[0] for line in hub.lines)
+    for _ in range(100):
+        hub.run(0.02, busy, None)
+        hub.run(1e-9, busy, other)
+    assert [line.sparing.changes for line in hub.lines] == [1, 0]
+
+
 @pytest.mark.parametrize("rate", [60e6, 80e6])
 def test_tunnels_of_one_loop_come_to_rest(rate: float) -> None:
     """What one compresses counts also where it is asked whether the other one could do so."""
