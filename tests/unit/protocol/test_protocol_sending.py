@@ -93,8 +93,18 @@ def test_all_streams_hold_unacked_max_and_each_a_little() -> None:
         script.take()
     assert script.room(1) == 0
     assert script.room(3) == 16 * KIB
+    assert script.tunnel.streams.sendable(3, 6 * KIB) == 10 * KIB, "beside what the peer knows"
     script.acknowledge(1, 5)
     assert script.room(1) > 200 * KIB
+
+
+def test_who_may_send_little_because_of_others_hears_when_they_hold_less() -> None:
+    script = rich(2, unacked_max=1 << 20)
+    for size in (256, 256, 256, 192):
+        fill(script, 1, size * KIB)
+        script.take()
+    assert 48 * KIB < script.room(3) < 64 * KIB
+    assert Writable(3) in script.acknowledge(1, 5)
 
 
 def test_writable_after_acknowledgements_made_room() -> None:

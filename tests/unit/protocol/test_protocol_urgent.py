@@ -6,9 +6,12 @@ from itertools import pairwise
 import pytest
 
 from proxy.protocol.account import LEAD_MAX, OVERDUE_SECONDS
+from proxy.protocol.credit import SendCredit, Trust
 from proxy.protocol.guarantees import AHEAD_SECONDS
+from proxy.protocol.outgoing import Outgoing, SendLedger
 from proxy.protocol.share import Priority, Share
 from tests.unit.protocol.line import MBIT, Line
+from tests.unit.protocol.playbook import batch
 
 KIB = 1 << 10
 
@@ -289,3 +292,18 @@ def test_what_is_urgent_does_not_wait_for_bulk_that_nothing_urgent_has_held_up()
         first = next(sent for sent in line.log if sent.at >= asked)
         assert first.stream == small
         line.run(5)
+
+
+def test_who_has_sent_much_lately_is_bulk_though_little_waits() -> None:
+    """Also what it had to send again; otherwise whoever sends frame by frame overtakes all that queue."""
+    outgoing = Outgoing(SendLedger(1 << 30), SendCredit(1 << 30, 1 << 30, Trust(0)), lean=False)
+    for _ in range(4):
+        assert outgoing.light(1.0)
+        outgoing.push_data(batch(8 * KIB, 8 * KIB - 12), 8 * KIB)
+        assert outgoing.take_new(1) is not None
+    assert not outgoing.light(1.0)
+    assert outgoing.light(1.11)
+    outgoing.lane_lost(1)
+    while outgoing.take_again(2):
+        pass
+    assert not outgoing.light(1.11)
