@@ -7,7 +7,10 @@ from contextlib import ExitStack
 
 import pytest
 
+from tests.unit.net.connected import Connected, connection
 from tests.unit.net.loop import Loop
+from tests.unit.reduction.shelf import ShelfStore
+from tests.unit.reduction.sites import site
 
 
 @pytest.fixture
@@ -28,3 +31,9 @@ def deaf() -> Iterator[tuple[str, int]]:
             waiting.setblocking(False)
             waiting.connect_ex(listener.getsockname())
         yield listener.getsockname()
+
+
+@pytest.fixture
+def connected(loop: Loop) -> Iterator[Connected]:
+    with connection(site(ShelfStore())) as made:
+        yield made

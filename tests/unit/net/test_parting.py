@@ -3,7 +3,7 @@
 import select
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -11,16 +11,10 @@ from proxy.net.endings import LEAVE_SECONDS
 from proxy.net.sockets import notice_absence
 from proxy.protocol.codes import ResetCode
 from tests.patience import PATIENCE
+from tests.unit.net.connected import Connected
 from tests.unit.net.loop import Loop
-from tests.unit.net.test_relay import Connected, connection, ended, resting, tcp_pair
-from tests.unit.reduction.shelf import ShelfStore
-from tests.unit.reduction.sites import noise, site
-
-
-@pytest.fixture
-def connected(loop: Loop) -> Iterator[Connected]:
-    with connection(site(ShelfStore())) as made:
-        yield made
+from tests.unit.net.test_relay import ended, resting, tcp_pair
+from tests.unit.reduction.sites import noise
 
 
 def closed_for_good(near: socket.socket, far: socket.socket) -> None:

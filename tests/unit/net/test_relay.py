@@ -1,13 +1,11 @@
 """A relay waits and goes on, and once it has ended does nothing more, whatever still calls it."""
 
-import asyncio
 import errno
 import os
 import select
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 from unittest.mock import MagicMock, call
 
@@ -15,62 +13,24 @@ import pytest
 
 from proxy.net.delivery import TEXT_SECONDS
 from proxy.net.endings import reset_connection
-from proxy.net.misses import AT_ONCE, Misses
+from proxy.net.misses import Misses
 from proxy.net.relay import Relay
 from proxy.net.rounds import LONGEST, Rounds
 from proxy.net.turns import Turns
 from proxy.observe.waiting import Waiting
 from proxy.protocol.codes import ResetCode
-from proxy.protocol.errors import PeerError
 from proxy.reduction.batch import CODEC_CONTEXT, assemble
-from proxy.reduction.compression import zstd
 from proxy.reduction.contexts import ContextWriter
 from proxy.reduction.encoder import READ_BYTES
 from proxy.reduction.windows import WINDOW_LOG_MIN, ContextMemory
 from tests.patience import PATIENCE
+from tests.unit.net.connected import Connected, connection
 from tests.unit.net.loop import Loop
 from tests.unit.net.test_rounds import Clock
 from tests.unit.net.test_turns import contended, next_round
-from tests.unit.reduction.batches import CHUNK, NAME, OTHER, OTHER_NAME, WHOLE, batch, literal
+from tests.unit.reduction.batches import CHUNK, NAME, WHOLE, batch, literal
 from tests.unit.reduction.shelf import ShelfStore
-from tests.unit.reduction.sites import Site, decoder_of, encoder_of, noise, send, site, two_sites
-
-
-@dataclass
-class Connected:
-    """A relay whose array is connected, and what it sees of the rest."""
-
-    relay: Relay
-    owner: Any
-    transport: Any
-
-    def read(self, n: int = 0) -> None:
-        """So many bytes, or as many as it asks for."""
-        self.relay.buffer_updated(n or len(self.relay.get_buffer(0)))
-
-
-@pytest.fixture
-def connected(loop: Loop) -> Iterator[Connected]:
-    with connection(site(ShelfStore())) as made:
-        yield made
-
-
-@contextmanager
-def connection(here: Site, memory: ContextMemory | None = None, without: str = "") -> Iterator[Connected]:
-    """At that site, with that memory for contexts; the loop is the tests'. `without`: what was not agreed on."""
-    decoder = decoder_of(here, memory, without=without)
-    owner, coders = MagicMock(), MagicMock(encoder=encoder_of(here), decoder=decoder, held=0)
-    owner.worker.congested = owner.turns.spend.return_value = owner.streams.credit_due.return_value = False
-    owner.rounds = Rounds(lambda: 0.0)
-    owner.grain = owner.streams.grain.return_value = 16 << 10
-    owner.streams.sendable.return_value, owner.streams.send_data.return_value = 1 << 20, 1
-    relay = Relay(owner, 1, "array", "here", coders, opener=True)
-    near, far = socket.socketpair()
-    with near, far:
-        transport = MagicMock(spec=asyncio.Transport)
-        transport.get_extra_info.return_value = near
-        relay.connection_made(transport)
-        yield Connected(relay, owner, transport)
+from tests.unit.reduction.sites import Site, encoder_of, noise, send, site, two_sites
 
 
 def test_a_stream_that_rests_for_the_disk_may_end_meanwhile(connected: Connected) -> None:
@@ -257,12 +217,6 @@ def test_a_run_that_is_missed_is_no_missed_reference(loop: Any) -> None:
     assert owner.fills.add.call_args_list == [call(relay, (run,)), call(relay, (listed[:32], listed[32:64]))]
     assert relay.listed(run) == listed
     assert relay.listed(listed[:32]) is None
-
-
-@pytest.mark.parametrize("data", [b"", b"chunk"], ids=["gone", "chunk"])
-def test_a_chunk_that_cannot_be_filled_suspends_references(connected: Connected, data: bytes) -> None:
-    connected.relay.fill(NAME, data)
-    assert connected.owner.holdings.gone.called == (not data)
 
 
 def test_a_stream_that_rests_goes_on_when_what_it_held_has_cost_less(connected: Connected, loop: Loop) -> None:
@@ -453,49 +407,3 @@ def test_what_comes_for_a_stream_that_has_ended_is_not_kept(connected: Connected
     connected.relay.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
     connected.relay.delivery.data(batch(literal(b"one"), literals=b"one"))
     assert connected.relay.coders.decoder.idle
-
-
-@pytest.mark.parametrize("size", [0, 500], ids=["gone", "chunk"])
-@pytest.mark.parametrize("asked", [False, True], ids=["nothing was", "another was"])
-def test_a_fill_of_what_was_not_asked_for_is_a_breach(connected: Connected, asked: bool, size: int) -> None:
-    """Also one that says that the chunk is gone: nobody has named it."""
-    connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
-    if asked:
-        connected.relay.delivery.data(batch(WHOLE, plain=1000))
-    with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: the stream has not asked"):
-        connected.relay.delivery.filled(OTHER_NAME, 0, size, memoryview(OTHER[:size]))
-    assert not connected.relay.closed
-
-
-@pytest.mark.parametrize("size", [0, 1000], ids=["gone", "chunk"])
-def test_so_is_one_while_the_stream_waits_for_its_turn_to_ask(connected: Connected, size: int) -> None:
-    connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
-    for stream in range(3, 3 + 2 * AT_ONCE, 2):
-        connected.owner.misses.ask(stream, [OTHER_NAME])
-    connected.relay.delivery.data(batch(WHOLE, plain=1000))
-    with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: the stream has not asked"):
-        connected.relay.delivery.filled(NAME, 0, size, memoryview(CHUNK[:size]))
-
-
-def test_a_fill_that_cannot_be_decoded_is_named_as_the_frame_at_fault(connected: Connected) -> None:
-    """The DATA before it is right."""
-    connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
-    connected.relay.delivery.data(batch(WHOLE, plain=1000))
-    with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: zstd frame cannot be decoded"):
-        connected.relay.delivery.filled(NAME, 1, 1000, memoryview(b"no frame"))
-
-
-def test_a_fill_in_a_codec_that_was_not_agreed_on(loop: Loop) -> None:
-    with connection(site(ShelfStore()), without="zstd") as connected:
-        connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
-        connected.relay.delivery.data(batch(WHOLE, plain=1000))
-        with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: codec 1, which was not agreed on"):
-            connected.relay.delivery.filled(NAME, 1, 1000, memoryview(zstd(1)(CHUNK)))
-
-
-def test_a_chunk_that_is_gone_ends_the_stream_that_asked_for_it(connected: Connected) -> None:
-    connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
-    connected.relay.delivery.data(batch(WHOLE, plain=1000))
-    connected.relay.delivery.filled(NAME, 0, 0, memoryview(b""))
-    ((stream, code, _), _) = connected.owner.streams.reset.call_args
-    assert (stream, code) == (1, ResetCode.CHUNK_LOST)

@@ -1,0 +1,45 @@
+"""A relay whose array is connected, and that has a peer which does what a test says."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import MagicMock
+
+from proxy.net.relay import Relay
+from proxy.net.rounds import Rounds
+from proxy.reduction.windows import ContextMemory
+from tests.unit.reduction.sites import Site, decoder_of, encoder_of
+
+
+@dataclass
+class Connected:
+    """A relay whose array is connected, and what it sees of the rest."""
+
+    relay: Relay
+    owner: Any
+    transport: Any
+
+    def read(self, n: int = 0) -> None:
+        """So many bytes, or as many as it asks for."""
+        self.relay.buffer_updated(n or len(self.relay.get_buffer(0)))
+
+
+@contextmanager
+def connection(here: Site, memory: ContextMemory | None = None, without: str = "") -> Iterator[Connected]:
+    """At that site, with that memory for contexts; the loop is the tests'. `without`: what was not agreed on."""
+    decoder = decoder_of(here, memory, without=without)
+    owner, coders = MagicMock(), MagicMock(encoder=encoder_of(here), decoder=decoder, held=0)
+    owner.worker.congested = owner.turns.spend.return_value = owner.streams.credit_due.return_value = False
+    owner.rounds = Rounds(lambda: 0.0)
+    owner.grain = owner.streams.grain.return_value = 16 << 10
+    owner.streams.sendable.return_value, owner.streams.send_data.return_value = 1 << 20, 1
+    relay = Relay(owner, 1, "array", "here", coders, opener=True)
+    near, far = socket.socketpair()
+    with near, far:
+        transport = MagicMock(spec=asyncio.Transport)
+        transport.get_extra_info.return_value = near
+        relay.connection_made(transport)
+        yield Connected(relay, owner, transport)
