@@ -111,9 +111,8 @@ def _many_against_one(results: Results) -> Iterator[Goal]:
 
 def added_latency(results: Results, way: str) -> float:
     """Seconds that a way adds to the direct one, in the round in the middle."""
-    rounds = zip(
-        results.latency[way], results.latency["direct"], strict=False
-    )  # the last one may have been interrupted
+    # Of an interrupted run the last round may lack a way.
+    rounds = zip(results.latency[way], results.latency["direct"], strict=False)
     return statistics.median(found["median"] - direct["median"] for found, direct in rounds)
 
 

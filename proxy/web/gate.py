@@ -111,15 +111,15 @@ class Gate:
 
     async def run(self) -> None:
         """Accept until cancelled or closed, whatever becomes of single connections."""
-        loop, told = asyncio.get_running_loop(), float("-inf")
+        told = float("-inf")
         while not self._closed:
             try:
                 connection, address = await self._accept(self._listener)
             except ConnectionError:
                 continue  # it was reset before it was accepted
             except (OSError, ValueError) as error:
-                if loop.time() - told >= _TOLD_AGAIN:
-                    told = loop.time()
+                if self._loop.time() - told >= _TOLD_AGAIN:
+                    told = self._loop.time()
                     log.warning("the status listener cannot accept: %s", error)
                 await asyncio.sleep(_PAUSE)
                 continue

@@ -45,7 +45,8 @@ def test_two_lanes_die_one_after_the_other() -> None:
     assert script.take(3)[-3:] == ["DATA 1#1 10", "DATA 1#2 20", "DATA 1#3 30"]
 
 
-def test_the_peers_state_spares_what_has_arrived() -> None:
+def interrupted() -> Script:
+    """Three frames were on their way when their lane was lost. Another one is up, and the peer has not spoken yet."""
     script = Script()
     script.accepted(1)
     for plain in (10, 20, 30):
@@ -53,6 +54,11 @@ def test_the_peers_state_spares_what_has_arrived() -> None:
     script.take()
     script.tunnel.lane_down(1, 0.0)
     script.join(2, ready=False)
+    return script
+
+
+def test_the_peers_state_spares_what_has_arrived() -> None:
+    script = interrupted()
     assert script.take(2) == ["ACK 1:1", "CREDIT 1:0/65536"]
     script.acknowledge(1, 3, lane=2)
     assert script.take(2)[-1:] == ["DATA 1#3 30"]
@@ -61,13 +67,7 @@ def test_the_peers_state_spares_what_has_arrived() -> None:
 
 def test_a_late_ack_has_nothing_sent_again_that_has_arrived() -> None:
     """One that came by another lane may have overtaken it."""
-    script = Script()
-    script.accepted(1)
-    for plain in (10, 20, 30):
-        script.tunnel.streams.send_data(1, batch(plain), plain)
-    script.take()
-    script.tunnel.lane_down(1, 0.0)
-    script.join(2, ready=False)
+    script = interrupted()
     for next_ in (4, 2):
         script.acknowledge(1, next_, lane=2)
     assert not any(text.startswith("DATA") for text in script.take(2))
