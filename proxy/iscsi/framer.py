@@ -41,6 +41,13 @@ _OTHER = Access.OTHER
 _FIRST = {Sender.INITIATOR: b"\x43", Sender.TARGET: b"\x23\x3f"}
 """Byte 0 of a side's first PDU: a Login Request; a Login Response or a Reject."""
 _LOGINS = frozenset((int(Opcode.LOGIN_REQUEST), int(Opcode.LOGIN_RESPONSE)))
+_MAY_BEGIN = {sender: first_bytes_of(sender) for sender in Sender}
+"""Byte 0 of a side's PDUs."""
+_NON_LOGINS = {
+    sender: frozenset(first for first in firsts if first & OPCODE_MASK not in _LOGINS)
+    for sender, firsts in _MAY_BEGIN.items()
+}
+"""Byte 0 of a side's PDUs that are no logins."""
 _ADDITIONAL_AND_LENGTH = slice(4, 8)
 _SHAPE = slice(0, TASK_TAG.stop)
 """What tells a task's data from other PDUs; behind it are counters, and the place of the data."""
@@ -72,7 +79,7 @@ class Framer:
         """Data digests that were wrong on arrival."""
         self.connection = connection
         self._sender = sender
-        self._non_logins = frozenset(first for first in first_bytes_of(sender) if first & OPCODE_MASK not in _LOGINS)
+        self._non_logins = _NON_LOGINS[sender]
         self._recognised = False
         self._now = 0.0
         self._need = BASIC_BYTES  # bytes that are gathered before `_stage` is called with them
@@ -215,7 +222,7 @@ class Framer:
 
     def _wrong(self, header: bytes, lengths: int) -> str:
         """Why this cannot be the header of a PDU here; empty if it may be."""
-        if header[0] not in first_bytes_of(self._sender):
+        if header[0] not in _MAY_BEGIN[self._sender]:
             return f"no PDU begins with {header[0]:#04x}"
         if header[0] & OPCODE_MASK in _LOGINS and not _is_login(header, lengths):
             return "a login that is none"
