@@ -11,8 +11,9 @@ frames (`receive`) and the clock (`tick`), answers with events (`next_event`) an
   credit given) and one out (`Outgoing`: queue, credit had, what is not acknowledged). `StreamTable` and `Admission`
   know which numbers are live and whether one more stream may begin. When two sites lose each other for good, the
   state is dropped whole and a new one begins.
-- **Credit.** `credit` counts it; `Foretelling` promises it to streams to come, `Recall` asks for it back, `Awaiting`
-  tells who waits for it. `Notices` gathers what has to be acknowledged and given.
+- **Credit.** `credit` counts what we may send, `window` what the peer may; `Foretelling` promises it to streams to
+  come, `Recall` asks for it back, `Awaiting` tells who waits for it. `Notices` gathers what has to be acknowledged and
+  given.
 - **Order.** A `Scheduler` chooses whose frame goes next: each stream belongs to a `Share`, whose `Account` knows what
   it may send and has sent, by `Meter`s, `Cap`s and `Guarantees`.
 

@@ -2,10 +2,10 @@
 
 from proxy.protocol.announcements import Announcements
 from proxy.protocol.codes import ResetCode
-from proxy.protocol.credit import WindowBudget
 from proxy.protocol.errors import OpenRefused, PeerError
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.table import StreamTable
+from proxy.protocol.window import WindowBudget
 
 REFUSED_FACTOR = 4
 """RESETs of its streams that a peer may leave unacknowledged, as a multiple of the streams it may have."""

@@ -3,8 +3,8 @@
 Over a long line a stream whose bytes the far site knows could send tens of megabytes in that time.
 """
 
-from proxy.protocol.credit import WindowBudget
 from proxy.protocol.frames import NUMBER_MAX
+from proxy.protocol.window import WindowBudget
 
 OPENING_SHARE = 2
 """What is foretold is at most one part in so many of what a stream's window grows to once it is open."""

@@ -3,11 +3,12 @@
 from collections import deque
 
 from proxy.protocol.codes import DATA
-from proxy.protocol.credit import DATA_OVERHEAD, ReceiveWindow, cost_of
+from proxy.protocol.credit import DATA_OVERHEAD, cost_of
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.frames import decode_data
 from proxy.protocol.outgoing import UNCREDITED_BYTES, UNCREDITED_FRAMES
 from proxy.protocol.reader import Frame
+from proxy.protocol.window import ReceiveWindow
 
 
 class KeptLedger:

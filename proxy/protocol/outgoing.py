@@ -9,12 +9,13 @@ from operator import itemgetter
 
 from proxy.protocol.codes import DATA, END, RESET, WAIVE, FrameType
 from proxy.protocol.copies import COPY_MAX
-from proxy.protocol.credit import CREDIT_PART, DATA_OVERHEAD, LEAN_PART, SendCredit, cost_of
+from proxy.protocol.credit import DATA_OVERHEAD, LEAN_PART, SendCredit, cost_of
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.flow import Flow, Obstacle
 from proxy.protocol.frames import encode_waive
 from proxy.protocol.hello import CREDIT_MIN
 from proxy.protocol.reader import FILL_MAX, PLAIN_MAX, header
+from proxy.protocol.window import CREDIT_PART
 
 QUEUE_MAX = 512 << 10
 """Bytes of DATA that a stream may have waiting for lanes: more would only grow old."""

@@ -6,10 +6,10 @@ it is busy now.
 
 from collections.abc import Iterator, Mapping
 
-from proxy.protocol.credit import WindowBudget
 from proxy.protocol.events import Recalled
 from proxy.protocol.notices import Notices
 from proxy.protocol.stream import Stream
+from proxy.protocol.window import WindowBudget
 
 
 class Recall:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from proxy.protocol.credit import GROWTH_PART
 from proxy.protocol.errors import Misuse
 from proxy.protocol.hello import CREDIT_MAX, CREDIT_MIN, STREAMS_MAX
+from proxy.protocol.window import GROWTH_PART
 
 
 @dataclass(frozen=True)

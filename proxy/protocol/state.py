@@ -8,7 +8,7 @@ from proxy.protocol.announcements import Announcements
 from proxy.protocol.awaiting import Awaiting
 from proxy.protocol.codes import DATA, RESET, WAIVE, Capability, FrameType, ResetCode
 from proxy.protocol.copies import Copies
-from proxy.protocol.credit import WIDE, ReceiveWindow, SendCredit, Trust, WindowBudget
+from proxy.protocol.credit import WIDE, SendCredit, Trust
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.events import Arrived, Consumed, Event, StreamReset
 from proxy.protocol.figures import TunnelFigures
@@ -25,6 +25,7 @@ from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import PLAIN, Share
 from proxy.protocol.stream import STREAM_OVER, State, Stream
 from proxy.protocol.table import StreamTable
+from proxy.protocol.window import ReceiveWindow, WindowBudget
 from proxy.protocol.writes import Writes
 
 

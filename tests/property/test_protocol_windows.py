@@ -11,20 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from proxy.protocol.codes import FrameType
-from proxy.protocol.credit import (
-    GROWTH_PART,
-    OPENING_PART,
-    SPARED_PART,
-    WIDE,
-    ReceiveWindow,
-    SendCredit,
-    Trust,
-    WindowBudget,
-)
+from proxy.protocol.credit import WIDE, SendCredit, Trust
 from proxy.protocol.frames import BATCH_MIN, decode_waive
 from proxy.protocol.incoming import Incoming, KeptLedger
 from proxy.protocol.outgoing import Outgoing, SendLedger
 from proxy.protocol.reader import Frame
+from proxy.protocol.window import GROWTH_PART, OPENING_PART, SPARED_PART, ReceiveWindow, WindowBudget
 from tests.unit.protocol.playbook import batch
 
 INITIAL = 64 << 10

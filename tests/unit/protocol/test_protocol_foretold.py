@@ -3,10 +3,10 @@
 import pytest
 
 from proxy.protocol.codes import FrameType, ResetCode
-from proxy.protocol.credit import ReceiveWindow, WindowBudget
 from proxy.protocol.errors import PeerError
 from proxy.protocol.foretold import HEARD_MAX, Foretelling, Foretold
 from proxy.protocol.frames import NUMBER_MAX, OVER, encode_credit, encode_open, encode_reset
+from proxy.protocol.window import ReceiveWindow, WindowBudget
 from tests.unit.protocol.playbook import Script, batch
 
 KIB, MIB = 1 << 10, 1 << 20

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.protocol.credit import STEP, WindowBudget
+from proxy.protocol.window import STEP, WindowBudget
 from tests.unit.protocol.windows import KIB, MIB, pass_through, window
 
 

@@ -3,11 +3,11 @@
 import pytest
 
 from proxy.protocol.codes import FrameType, ResetCode
-from proxy.protocol.credit import ReceiveWindow, WindowBudget
 from proxy.protocol.errors import Misuse, OpenRefused, PeerError
 from proxy.protocol.events import StreamOffered
 from proxy.protocol.frames import OVER, encode_ack, encode_reset
 from proxy.protocol.settings import TunnelSettings
+from proxy.protocol.window import ReceiveWindow, WindowBudget
 from tests.unit.protocol.playbook import Script, tunnel
 
 RESET = encode_reset(ResetCode.ORIGIN_RESET, "")

@@ -1,7 +1,7 @@
 """Windows of streams that have just been opened: wide at once, out of what is to spare."""
 
 from proxy.protocol.codes import FrameType
-from proxy.protocol.credit import OPENING_PART, STEP, ReceiveWindow, WindowBudget
+from proxy.protocol.window import OPENING_PART, STEP, ReceiveWindow, WindowBudget
 from tests.unit.protocol.playbook import Script
 
 MIB = 1 << 20

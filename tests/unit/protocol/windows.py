@@ -1,6 +1,6 @@
 """Windows by themselves, and arrays that take what comes at some speed."""
 
-from proxy.protocol.credit import ReceiveWindow, WindowBudget
+from proxy.protocol.window import ReceiveWindow, WindowBudget
 
 KIB, MIB = 1 << 10, 1 << 20
 
