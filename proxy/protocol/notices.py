@@ -8,7 +8,7 @@ from proxy.protocol.foretold import Foretelling
 from proxy.protocol.frames import OVER, encode_ack, encode_credit
 from proxy.protocol.meter import NEVER
 from proxy.protocol.reader import encode
-from proxy.protocol.stream import STREAM_OVER, Stream
+from proxy.protocol.stream import STREAM_RESET, Stream
 
 ACK_BYTES = 512 << 10
 ACK_FRAMES = 32
@@ -170,8 +170,8 @@ def _credit_frames(entries: list[tuple[int, int, int]]) -> Iterator[bytes]:
 
 
 def _credits(streams: Iterable[Stream]) -> list[tuple[int, int, int]]:
-    return [(stream.number, *stream.incoming.window.tell()) for stream in streams if stream.state is not STREAM_OVER]
+    return [(stream.number, *stream.incoming.window.tell()) for stream in streams if stream.state is not STREAM_RESET]
 
 
 def _recalls(streams: Iterable[Stream]) -> list[tuple[int, int, int]]:
-    return [(stream.number, *stream.incoming.window.recall()) for stream in streams if stream.state is not STREAM_OVER]
+    return [(stream.number, *stream.incoming.window.recall()) for stream in streams if stream.state is not STREAM_RESET]

@@ -23,7 +23,7 @@ from proxy.protocol.recall import Recall
 from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import PLAIN, Share
-from proxy.protocol.stream import STREAM_OVER, State, Stream
+from proxy.protocol.stream import STREAM_RESET, State, Stream
 from proxy.protocol.table import StreamTable
 from proxy.protocol.window import ReceiveWindow, WindowBudget
 from proxy.protocol.writes import Writes
@@ -86,7 +86,7 @@ class TunnelState:
         stream = self.live.get(number)
         if stream is None and self._table.was_never(number):
             raise Misuse(f"there never was a stream {number}")
-        return None if stream is None or stream.state is STREAM_OVER else stream
+        return None if stream is None or stream.state is STREAM_RESET else stream
 
     def find_sending(self, number: int) -> Stream | None:
         """The same for one that is to send something. Raises Misuse also if it may not yet."""
@@ -139,7 +139,7 @@ class TunnelState:
             stream = self._meet(frame, now)
             if stream is None:
                 return
-        if stream.state is STREAM_OVER:
+        if stream.state is STREAM_RESET:
             self._receive_after_reset(stream, frame)
         elif stream.incoming.has(frame.number):
             self._receive_again(stream, frame, now)
@@ -180,7 +180,7 @@ class TunnelState:
         if stream is None:
             self._credited_unknown(number, consumed, limit)
             return
-        if stream.state is STREAM_OVER:
+        if stream.state is STREAM_RESET:
             return
         if stream.outgoing.credit.update(consumed, limit):
             self._events.append(Consumed(number, consumed))
@@ -254,7 +254,7 @@ class TunnelState:
     def lose(self, code: ResetCode, reason: str) -> None:
         """Report every stream as reset; this object is dropped afterwards."""
         for number, stream in self.live.items():
-            if stream.state not in (State.OVER, State.IDLE):
+            if stream.state not in (STREAM_RESET, State.IDLE):
                 self._events.append(StreamReset(number, code, reason, remote=False))
 
     def gauge(self) -> None:
@@ -360,7 +360,7 @@ class TunnelState:
 
     def _told_over(self, stream: Stream) -> None:
         """The peer has forgotten the stream: it has our RESET, or both arrays have everything."""
-        if stream.state is State.OVER:
+        if stream.state is STREAM_RESET:
             self._forget(stream, tell=False)
             return
         outgoing = stream.outgoing

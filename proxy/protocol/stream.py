@@ -22,7 +22,10 @@ from proxy.protocol.reader import Buffer, Frame
 
 
 class State(IntEnum):
-    """PROTOCOL.md, "States of a stream": what was received so far. `*_ENDED`: also the peer's END."""
+    """PROTOCOL.md, "States of a stream": what was received so far. `*_ENDED`: also the peer's END.
+
+    RESET: we have reset it, and the peer has not acknowledged that, or it is forgotten.
+    """
 
     IDLE = auto()
     OPENING = auto()
@@ -30,10 +33,10 @@ class State(IntEnum):
     OFFERED_ENDED = auto()
     OPEN = auto()
     OPEN_ENDED = auto()
-    OVER = auto()
+    RESET = auto()
 
 
-STREAM_ENDED, STREAM_OVER = State.OPEN_ENDED, State.OVER
+STREAM_ENDED, STREAM_RESET = State.OPEN_ENDED, State.RESET
 """For comparisons that each frame passes: attributes of an enum class are slow to read."""
 
 
@@ -160,7 +163,7 @@ class Stream:
     @property
     def waits_for_end(self) -> bool:
         """True if nothing is left but to hear from the peer that it has our RESET, or that its array has everything."""
-        return (self.state is STREAM_OVER or self.received_all) and self.outgoing.sent_all
+        return (self.state is STREAM_RESET or self.received_all) and self.outgoing.sent_all
 
     def reset(self, payload: bytes) -> None:
         """End it from this side: only RESET remains, until it is acknowledged."""
@@ -173,9 +176,9 @@ class Stream:
         self.outgoing.discard()
 
     def _end(self) -> None:
-        if self.state is not State.OVER:
+        if self.state is not STREAM_RESET:
             self.incoming.close()
-        self.state = State.OVER
+        self.state = STREAM_RESET
 
 
 def _accepted(number: int, payload: Buffer) -> Event:

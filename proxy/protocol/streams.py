@@ -10,7 +10,7 @@ from proxy.protocol.frames import encode_end, encode_fill, encode_miss, encode_o
 from proxy.protocol.reader import BATCH_MAX
 from proxy.protocol.share import PLAIN, Share
 from proxy.protocol.state import TunnelState
-from proxy.protocol.stream import State
+from proxy.protocol.stream import STREAM_RESET
 
 
 class Streams:
@@ -117,7 +117,7 @@ class Streams:
         It may change with time, and when `Writable` or `Arrived` comes.
         """
         stream = self._state.live.get(number)  # all may just have been lost, and the driver not have been told yet
-        if stream is None or stream.state is State.OVER:
+        if stream is None or stream.state is STREAM_RESET:
             return None
         return stream.outgoing.flow(stream.account.held.seconds(self._clock.now))
 

@@ -2,7 +2,7 @@
 
 from proxy.protocol.errors import PeerError
 from proxy.protocol.frames import NUMBER_MAX
-from proxy.protocol.stream import State, Stream
+from proxy.protocol.stream import STREAM_RESET, Stream
 
 
 class StreamTable:
@@ -54,7 +54,7 @@ class StreamTable:
 
     def theirs_ending(self) -> int:
         """How many of `theirs` have only to hear that they are over. Takes a look at each live stream."""
-        theirs = [stream for stream in self.live.values() if not (stream.own or stream.state is State.OVER)]
+        theirs = [stream for stream in self.live.values() if not (stream.own or stream.state is STREAM_RESET)]
         return sum(stream.waits_for_end for stream in theirs)
 
     @property
@@ -89,7 +89,7 @@ class StreamTable:
     def _count(self, stream: Stream, change: int) -> None:
         if stream.own:
             self.own += change
-        elif stream.state is State.OVER:
+        elif stream.state is STREAM_RESET:
             self.refused += change
         else:
             self.theirs += change

@@ -17,7 +17,7 @@ from proxy.protocol.errors import OpenRefused
 from proxy.protocol.frames import decode_waive
 from proxy.protocol.outgoing import Outgoing
 from proxy.protocol.settings import TunnelSettings
-from proxy.protocol.stream import STREAM_OVER
+from proxy.protocol.stream import STREAM_RESET
 from proxy.protocol.tunnel import Tunnel
 from tests.simulation.sites import Site
 from tests.simulation.test_protocol_simulation import GROUPS, for_seeds, simulate
@@ -97,7 +97,7 @@ class UnlikeSite(Site):
         grown = opening = foretold.more
         initial = growers = windows = 0
         for each in streams.live.values():
-            if each.state is STREAM_OVER:
+            if each.state is STREAM_RESET:
                 continue
             one = each.incoming.window
             windows += 1
@@ -118,7 +118,7 @@ class UnlikeSite(Site):
         others = theirs._state.live
         for number, stream in mine._state.live.items():
             far = others.get(number)
-            if far is None or stream.state is STREAM_OVER or far.state is STREAM_OVER:
+            if far is None or stream.state is STREAM_RESET or far.state is STREAM_RESET:
                 continue
             credit, window = stream.outgoing.credit, far.incoming.window
             waived = waived_on_the_way(stream.outgoing, far.incoming.expected)
