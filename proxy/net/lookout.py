@@ -100,7 +100,7 @@ class Lookout:
         return 0 if flow is None else max(flow.window, relay.waits.window)
 
     def _sample(self, relay: Relay) -> tuple[Spell, Spell]:
-        outward, inward = relay.spells(self._tunnel.round_trip)
+        outward, inward = relay.waits.sample(self._tunnel.round_trip)
         count(self.waited, outward, inward)
         return outward, inward
 

@@ -26,7 +26,7 @@ from proxy.net.tcpinfo import has_ended, reset_error
 from proxy.net.turns import TURN
 from proxy.net.waits import Waits
 from proxy.observe.counters import Traffic
-from proxy.observe.waiting import Spell, Waiting
+from proxy.observe.waiting import Waiting
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import PeerError
 from proxy.reduction.batch import CODEC_NONE
@@ -59,13 +59,13 @@ class Relay(asyncio.BufferedProtocol):
         self.origin = origin
         self.opener = opener
         self.began = time.monotonic()
-        self.waits = Waits(owner, stream)
         self.reason = ""
         self.destination = ""
         """What the peer was asked for (opener), or the address that is connected to (acceptor)."""
         self._owner = owner
         self._loop = asyncio.get_running_loop()
         self._traffic = Traffic()
+        self.waits = Waits(owner, stream, self._traffic)
         self._blaming = Blaming(stream, name, self._traffic, owner.breach, self.close)
         self.coders = coders
         self._encoder = coders.encoder
@@ -237,8 +237,16 @@ class Relay(asyncio.BufferedProtocol):
         self._rest_if_needed()  # the allowance was reckoned with that credit
 
     def writable(self) -> None:
-        """There is room to send again."""
-        self._resume_if_possible()
+        """There may be room to send again: read the array, or go on resting."""
+        if self.closed or not self._pauses.resting or self._transport is None:
+            return
+        self._renew_allowance()
+        if self._allowance >= _ALLOWANCE_MIN:
+            self._transport.resume_reading()
+            self._pauses.resume()
+            self.waits.resume()
+        else:
+            self._await_room()
 
     def sample(self) -> None:
         """Once a second: see what no event tells."""
@@ -249,10 +257,6 @@ class Relay(asyncio.BufferedProtocol):
             self._leaving.sample(self._loop.time())
         elif self._pauses.resting or self._ended_here:
             self._look_at(socket_of(self._transport))
-
-    def spells(self, round_trip: float) -> tuple[Spell, Spell]:
-        """Once a second, and at the end: what it has waited for since the last time, outward and inward."""
-        return self.waits.sample(self._traffic, round_trip)  # what the coders count is no matter here
 
     def _look_at(self, connection: socket.socket) -> None:
         """The socket is not read: ask it whether the array has reset its connection, or ended its side."""
@@ -304,11 +308,11 @@ class Relay(asyncio.BufferedProtocol):
             self._ship()
             self.waits.outward(_SOURCE)
             if self._pauses.resting and self._owner.worker.congested:
-                self._owner.worker.when_relieved(self._resume_if_possible)
+                self._owner.worker.when_relieved(self.writable)
             elif self._pauses.resting and self._owner.streams.credit_due(self.stream):
                 self._await_room()
             else:
-                self._resume_if_possible()  # known data has cost less than was reckoned with
+                self.writable()  # known data has cost less than was reckoned with
 
     def _ship_whole(self) -> None:
         """Send the chunks that are whole, though they do not fill a batch."""
@@ -354,7 +358,7 @@ class Relay(asyncio.BufferedProtocol):
         self._renew_allowance()
         if self._owner.worker.congested:
             self._rest()
-            self._owner.worker.when_relieved(self._resume_if_possible)
+            self._owner.worker.when_relieved(self.writable)
         elif self._allowance < _ALLOWANCE_MIN:
             self._owner.streams.await_room(self.stream)
             self._rest()
@@ -380,17 +384,6 @@ class Relay(asyncio.BufferedProtocol):
         self._transport.resume_reading()
         self._pauses.resume()
         self._rest_if_needed()
-
-    def _resume_if_possible(self) -> None:
-        if self.closed or not self._pauses.resting or self._transport is None:
-            return
-        self._renew_allowance()
-        if self._allowance >= _ALLOWANCE_MIN:
-            self._transport.resume_reading()
-            self._pauses.resume()
-            self.waits.resume()
-        else:
-            self._await_room()
 
     def _await_room(self) -> None:
         """Go on resting, perhaps for another reason than before."""

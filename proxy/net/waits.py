@@ -44,13 +44,17 @@ class Waits:
     Loop thread.
     """
 
-    def __init__(self, owner: WaitsOwner, stream: int, clock: Callable[[], int] = monotonic_ns) -> None:
+    def __init__(
+        self, owner: WaitsOwner, stream: int, traffic: Traffic, clock: Callable[[], int] = monotonic_ns
+    ) -> None:
+        """`traffic`: what the stream has moved; what its coders count need not be up to date."""
         self.total: Counter[Waiting] = Counter()
         """Nanoseconds of both directions, up to the last `sample`."""
         self.taken = 0
         """Plain bytes that the far array has taken since the last `sample`, as its side says; the relay adds them."""
         self._owner = owner
         self._stream = stream
+        self._traffic = traffic
         self._clock = clock
         now = clock()
         self._outward = TimeAccount(Waiting.SOURCE, now)
@@ -123,7 +127,7 @@ class Waits:
         elif state is Waiting.OUTAGE and reachable:
             self.inward(self._awaited)
 
-    def sample(self, traffic: Traffic, round_trip: float) -> tuple[Spell, Spell]:
+    def sample(self, round_trip: float) -> tuple[Spell, Spell]:
         """Once a second, and at the end: what has passed since the last sample, outward and inward.
 
         `round_trip` in seconds.
@@ -132,6 +136,7 @@ class Waits:
         self._turn = max(_TURN, round(round_trip * SECOND * 0.9))
         answers, self._answers, self._answered = self._answers, 0, 0
         taken, self.taken = self.taken, 0
+        traffic = self._traffic
         sent, delivered = traffic.raw - self._sent, traffic.delivered - self._delivered
         self._sent, self._delivered = traffic.raw, traffic.delivered
         outward = Spell(self._outward.take(now), sent, answers, taken)

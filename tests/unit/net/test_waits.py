@@ -29,7 +29,8 @@ class Scene:
             worker=SimpleNamespace(congested=False),
             streams=SimpleNamespace(flow=self.flow, await_ack=self.awaited.append, backlog=False),
         )
-        self.waits = Waits(cast(WaitsOwner, self.owner), 1, lambda: self.now)
+        self.traffic = Traffic()
+        self.waits = Waits(cast(WaitsOwner, self.owner), 1, self.traffic, lambda: self.now)
 
     def flow(self, stream: int) -> Flow | None:
         return None if self.obstacle is None else Flow(self.obstacle, self.window, 50, 50, self.held, self.queued)
@@ -40,11 +41,11 @@ class Scene:
 
     def outward(self, round_trip: float = 0.0) -> dict[str, int]:
         """What was waited for since the last time, in milliseconds."""
-        outward, _ = self.waits.sample(Traffic(), round_trip)
+        outward, _ = self.waits.sample(round_trip)
         return {state.value: time // MS for state, time in outward.times.items() if time}
 
     def inward(self) -> dict[str, int]:
-        _, inward = self.waits.sample(Traffic(), 0.0)
+        _, inward = self.waits.sample(0.0)
         return {state.value: time // MS for state, time in inward.times.items() if time}
 
 
@@ -230,17 +231,17 @@ def test_turns(scene: Scene, silent: int, reacts: int, found: dict[str, int]) ->
 def test_turns_are_counted(scene: Scene) -> None:
     for _ in range(3):
         speak(scene, 20, 1)
-    outward, _ = scene.waits.sample(Traffic(), 0.0)
+    outward, _ = scene.waits.sample(0.0)
     assert outward.answers == 3
-    outward, _ = scene.waits.sample(Traffic(), 0.0)
+    outward, _ = scene.waits.sample(0.0)
     assert outward.answers == 0
 
 
 def test_what_was_moved_since(scene: Scene) -> None:
-    traffic = Traffic(raw=100, delivered=10)
-    assert [spell.moved for spell in scene.waits.sample(traffic, 0.0)] == [100, 10]
-    traffic.raw += 5
-    assert [spell.moved for spell in scene.waits.sample(traffic, 0.0)] == [5, 0]
+    scene.traffic.raw, scene.traffic.delivered = 100, 10
+    assert [spell.moved for spell in scene.waits.sample(0.0)] == [100, 10]
+    scene.traffic.raw += 5
+    assert [spell.moved for spell in scene.waits.sample(0.0)] == [5, 0]
 
 
 def test_totals_are_of_both_directions(scene: Scene) -> None:
@@ -251,20 +252,24 @@ def test_totals_are_of_both_directions(scene: Scene) -> None:
 
 def test_rates_are_of_the_time_that_has_passed(scene: Scene) -> None:
     """Samples are taken when the loop comes to it: a busy one is late."""
-    scene.pass_(1000).sample(Traffic(raw=1000, delivered=100), 0.0)
-    scene.pass_(3000).sample(Traffic(raw=4000, delivered=400), 0.0)
+    for milliseconds in (1000, 3000):
+        scene.traffic.raw += milliseconds
+        scene.traffic.delivered += milliseconds // 10
+        scene.pass_(milliseconds).sample(0.0)
     assert (scene.waits.rate("sent"), scene.waits.rate("delivered")) == (1000, 100)
 
 
 def test_what_the_far_array_takes_is_not_what_fills_its_window(scene: Scene) -> None:
     """It was told as the rate of what was sent, in which the window counted for ten seconds."""
-    scene.pass_(1000).sample(Traffic(), 0.0)
+    scene.pass_(1000).sample(0.0)
+    scene.traffic.raw = 64_000_000
     scene.obstacle = Obstacle.FAR
     scene.waits.rest()
-    for second in range(1, 4):
+    for _ in range(3):
         scene.waits.taken += 2_000_000
+        scene.traffic.raw += 2_000_000
         scene.pass_(1000).look()
-        scene.waits.sample(Traffic(raw=64_000_000 + second * 2_000_000), 0.0)
+        scene.waits.sample(0.0)
     assert scene.waits.verdict(Figures()).words == "the far array takes 2 MB/s"
 
 
