@@ -108,6 +108,7 @@ class Waits:
 
     def resume(self) -> None:
         """The source is read again."""
+        self._resting = False
         self._settle(self._owner.streams.flow(self._stream))
         self._enter(Waiting.SOURCE)
 
@@ -181,7 +182,6 @@ class Waits:
         whenever a window is used up the lanes are full at first. For as long as a cap held the share back the wait was
         for the cap.
         """
-        self._resting = False
         outward = self._outward
         held = 0.0 if flow is None else flow.held
         shaped, self._held = held - self._held, held
