@@ -43,12 +43,10 @@ class Coders:
     Loop thread.
     """
 
-    def __init__(
-        self, encoder: Encoder | SpanEncoder, decoder: Decoder | SpanDecoder, tally: Tally | None = None
-    ) -> None:
+    def __init__(self, encoder: Encoder | SpanEncoder, decoder: Decoder | SpanDecoder) -> None:
         self.encoder = encoder
         self.decoder = decoder
-        self.tally = tally
+        self.tally: Tally | None = None
         """Follows the iSCSI connection and counts what it does; None where the stream cannot be one."""
         self._sampled = 0  # bytes that the source had sent at the last `sample`
 
@@ -100,7 +98,8 @@ class SpanCoders(Coders):
     tally: Tally
 
     def __init__(self, encoder: SpanEncoder, decoder: SpanDecoder, tally: Tally) -> None:
-        super().__init__(encoder, decoder, tally)
+        super().__init__(encoder, decoder)
+        self.tally = tally
 
     def close(self) -> None:
         self.tally.close()
