@@ -43,7 +43,8 @@ class Scheduler:
         self._held_all = False  # everything waits for a cap, until `again_at`
         self._order = 0  # of the last urgent stream that was added
         # Of the stream that `next` gave, until `sent` or `passed` takes it back:
-        self._urgent = False  # it is urgent
+        self.gave_urgent = False
+        """It does not wait behind bulk."""
         self._overdue = False  # it is bulk that goes before what is urgent, having waited for that for too long
         self._owed = False  # it goes on account of its share's guarantee
         self._bulk: Marks | None = None  # the marks of which there was room for bulk
@@ -111,11 +112,6 @@ class Scheduler:
         return self.cap is not None or any(account.cap is not None for account in self.accounts.values())
 
     @property
-    def gave_urgent(self) -> bool:
-        """True if what `next` gave last does not wait behind bulk."""
-        return self._urgent
-
-    @property
     def urgent(self) -> bool:
         """True if something waits that is not bulk."""
         for account in self._waiting:  # noqa: SIM110 (each pump passes here, and a generator is slow)
@@ -134,18 +130,18 @@ class Scheduler:
         account = self._choose_alike(now, bulk is None) if alike else self._choose(now, urgent, bulk)
         if account is None:
             return None
-        return account.urgent[0][1] if self._urgent else account.bulk[0][2]
+        return account.urgent[0][1] if self.gave_urgent else account.bulk[0][2]
 
     def sent(self, stream: Stream, size: float, now: float) -> None:
         """The stream that `next` gave has sent a frame of that many bytes; it waits again if it has more."""
         account = stream.account
         self._note_overtaking(account, now)
-        if self._urgent and any(other.overtaken_by(stream) for other in self._waiting):
+        if self.gave_urgent and any(other.overtaken_by(stream) for other in self._waiting):
             self.overtaken_at = now
-        self._pay(stream, size * WIRE, now, urgent=self._urgent)
+        self._pay(stream, size * WIRE, now, urgent=self.gave_urgent)
         if not stream.outgoing.waiting:
             self._pop(stream)
-        elif self._urgent:
+        elif self.gave_urgent:
             account.pop_urgent()
             self.add(stream, now)
         else:
@@ -211,7 +207,7 @@ class Scheduler:
     def _pop(self, stream: Stream) -> None:
         """The stream that `next` gave waits no longer for that turn."""
         account = stream.account
-        if self._urgent:
+        if self.gave_urgent:
             account.pop_urgent()
         else:
             account.pop_bulk()
@@ -251,7 +247,7 @@ class Scheduler:
 
         If it is bulk, those that neither a cap nor a lane held back waited for their turn, not for what is urgent.
         """
-        if self._urgent:
+        if self.gave_urgent:
             for other in self._waiting:
                 if other.bulk and other.overtaken is None:
                     other.overtaken = max([now, *(cap.bulk_paid for cap in self._caps(other))])
@@ -262,35 +258,35 @@ class Scheduler:
         account.overtaken = None
 
     def _choose_alike(self, now: float, bulk: bool) -> Account | None:
-        """The account whose turn it is if all shares are alike; `_urgent`: of what. `bulk`: there is room for that."""
+        """The account whose turn it is, if all shares are alike. `bulk`: there is room for that."""
         waiting = self._waiting
         if not waiting:
             return None
         overdue = bulk and self._all_overdue(now)
         if len(waiting) == 1:  # the usual case is spared making lists
-            self._urgent = bool(waiting[0].urgent) and not overdue
-            return waiting[0] if self._urgent or bulk else None
+            self.gave_urgent = bool(waiting[0].urgent) and not overdue
+            return waiting[0] if self.gave_urgent or bulk else None
         urgent = [account for account in waiting if account.urgent]
-        self._urgent = bool(urgent) and not overdue
-        if self._urgent:
+        self.gave_urgent = bool(urgent) and not overdue
+        if self.gave_urgent:
             return min(urgent, key=_first)
         return _least(overdue or waiting) if bulk else None
 
     def _choose(self, now: float, urgent: Marks | None, bulk: Marks | None) -> Account | None:
-        """The account whose turn it is; why is in `_urgent`, `_overdue` and `_owed`. Arguments as of `next`."""
-        self._urgent, self._owed, self._overdue = True, False, False
+        """The account whose turn it is; why is in `gave_urgent`, `_overdue` and `_owed`. Arguments as of `next`."""
+        self.gave_urgent, self._owed, self._overdue = True, False, False
         asking = self._free([account for account in self._waiting if account.urgent], now, urgent=True)
         room = bulk is None or bool(bulk)
         if asking and room:
             overdue = self._free(self._all_overdue(now), now, urgent=True)  # it goes in the place of what is urgent
             if (chosen := self._choose_bulk(overdue, now, bulk)) is not None:
-                self._urgent, self._overdue = False, True
+                self.gave_urgent, self._overdue = False, True
                 return chosen
         if suited := _marked(asking, urgent):
             return min(suited, key=_first)
         if not room:
             return None
-        self._urgent = False
+        self.gave_urgent = False
         free = self._free([account for account in self._waiting if account.bulk], now, urgent=False)
         self._held_all = not (asking or free)
         return self._choose_bulk(free, now, bulk)
