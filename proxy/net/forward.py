@@ -20,12 +20,11 @@ from proxy.protocol.codes import Capability
 log = logging.getLogger(__name__)
 
 LONG = 0.1
-"""Seconds. Joining a connection to its stream takes some rounds of the loop; where streams of other forwards, perhaps
-of other peers, make these so long, those that have come meanwhile are joined together."""
+"""Seconds. Joining a connection to its stream takes some rounds of the loop; if these take longer, it is busy."""
 FEW = 2
-"""Live connections of this forward, at most: with more it may be these that make the rounds long."""
+"""Live connections of a forward, at most: more of them may be what keeps the loop busy."""
 AT_ONCE = 32
-"""So many then, at most. Otherwise one after the other: streams that begin together have small windows for long."""
+"""Connections that are joined to their streams together, at most."""
 
 
 class Misdirected(Exception):
@@ -62,17 +61,22 @@ class Forward:
         self._opening: asyncio.Future[list[None]] | None = None
 
     async def run(self) -> None:
-        """Accept until cancelled or closed."""
+        """Accept until cancelled or closed.
+
+        Connections are joined to their streams one after the other, for streams that begin together have small windows
+        for long. But where streams of other forwards, perhaps of other peers, keep the loop busy, those that have come
+        meanwhile are joined together.
+        """
         most, clock = 1, asyncio.get_running_loop().time
         async for first in connections(self._listener, f"forward {self.config.name}"):
-            began, others = clock(), self.streams <= FEW
+            began, few = clock(), self.streams <= FEW
             arrived = [first, *waiting(self._listener, most - 1)]
             self.accepted += len(arrived)
             for connection, _ in arrived:
                 reset_connection(connection)  # it may have come before this forward; its relay may end it in order
             self._opening = asyncio.gather(*(self._open(*each) for each in arrived))
             await asyncio.shield(self._opening)  # the end of accepting must not tear a connection from its relay
-            most = AT_ONCE if others and clock() - began > LONG else 1
+            most = AT_ONCE if few and clock() - began > LONG else 1
 
     @property
     def streams(self) -> int:
