@@ -61,7 +61,7 @@ class Pauses:
         self._read = 0  # bytes that have come in that round
         self._soon: asyncio.Handle | None = None  # `_pause` is scheduled
         self._round: asyncio.Handle | None = None  # `_come_round` is scheduled
-        self._patience: asyncio.TimerHandle | None = None  # a flush waits, for the disk or for more to come
+        self._waiting: asyncio.TimerHandle | None = None  # a flush waits, for the disk or for more to come
         self._stall = Silence(
             lambda: coders.held,
             lambda: coders.came,
@@ -85,7 +85,7 @@ class Pauses:
         """The encoder has seen them, and full batches have gone: has the source paused?"""
         if self._holding and not self._pace.holds:
             self._stop_waiting()
-        if self._patience is not None:
+        if self._waiting is not None:
             self._waits.outward(Waiting.SOURCE)
         elif self._full_read and self._soon is None:
             self._soon = self._loop.call_soon(self._pause)
@@ -119,9 +119,9 @@ class Pauses:
     def _stop_waiting(self) -> None:
         """A flush that waits does so no longer: one begins, or is to be considered anew."""
         self._holding = False
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
 
     def answered(self) -> None:
         """The far array has sent something: what is held goes at once."""
@@ -136,7 +136,7 @@ class Pauses:
         self._stall.stop()
         if self._holding and self._waits.queued:
             self._came = True  # more may be waiting in the socket, which is not read
-        elif self._patience is not None:
+        elif self._waiting is not None:
             self._flush()
 
     def wait(self, *, more: bool) -> None:
@@ -159,9 +159,9 @@ class Pauses:
         """The stream is over."""
         self._closed = True
         self._stall.stop()
-        for waiting in (self._soon, self._round, self._patience):
-            if waiting is not None:
-                waiting.cancel()
+        for handle in (self._soon, self._round, self._waiting):
+            if handle is not None:
+                handle.cancel()
 
     def _pause(self) -> None:
         """Flush, or begin to wait with it. After a full read the loop comes round once more first, to read the rest."""
@@ -172,14 +172,14 @@ class Pauses:
             self._full_read = False
             self._soon = self._loop.call_soon(self._pause)
             return
-        if self._patience is not None:
+        if self._waiting is not None:
             return
         if self._pace.holds and (self._waits.queued or not self.resting):
             self._hold()
             return
         self._flush(patient=True)
         if (wanted := self._coders.encoder.course.take_wanted()) is not None:
-            self._patience = self._loop.call_later(_PATIENCE, self._flush)
+            self._waiting = self._loop.call_later(_PATIENCE, self._flush)
             self._waits.outward(Waiting.STORE)
             self._worker.guess(wanted, self._flush)
             self._worker.prefetch(wanted)
@@ -188,7 +188,7 @@ class Pauses:
         self._holding = True
         self._came = self.resting
         self._newer_than = self._loop.time()
-        self._patience = self._loop.call_later(HOLD - _TICK, self._held, 1)
+        self._waiting = self._loop.call_later(HOLD - _TICK, self._held, 1)
         self._waits.outward(Waiting.SOURCE)
 
     def _held(self, looks: int) -> None:
@@ -197,9 +197,9 @@ class Pauses:
         What has come since may be held for as long from then on, once the rest has gone in full batches. `looks`: how
         often to look again, a tick later, if nothing has come.
         """
-        self._patience = None
+        self._waiting = None
         if self._waits.queued or self.awaiting_turn:  # it would only wait for a lane, or more may be there to be read
-            self._patience = self._loop.call_later(HOLD, self._held, 0)
+            self._waiting = self._loop.call_later(HOLD, self._held, 0)
             return
         if self._came and self._left <= _TICK and self._coders.encoder.unsent <= self._read:
             self._ship()  # all but the incomplete chunk, which has begun with the last read
@@ -207,9 +207,9 @@ class Pauses:
         if self._closed:
             return
         if self._came and self._left > _TICK and not self.resting:
-            self._patience = self._loop.call_later(self._left, self._held, 0)
+            self._waiting = self._loop.call_later(self._left, self._held, 0)
         elif looks and not self._came:
-            self._patience = self._loop.call_later(_TICK, self._held, 0)
+            self._waiting = self._loop.call_later(_TICK, self._held, 0)
         else:
             if not self._came:
                 self._pace.held_in_vain()
