@@ -35,14 +35,13 @@ class Lanes:
         `late` says whether the loop has lately been so busy that it may come too late to a lane that runs dry.
         """
         self._late = late
-        self.ended = Counter[str]()
-        """What lanes that are gone have carried (`_wire`)."""
         self.wanted = asyncio.Event()
         self.grain = GRAIN_MAX
         """Bytes that a frame should have at most."""
         self._tunnel = tunnel
         self._loop = asyncio.get_running_loop()
         self._all: dict[int, Lane] = {}
+        self._ended = Counter[str]()  # what lanes that are gone have carried (`_wire`)
         self._usable: list[Lane] = []  # those that are up and not silent, or all that are up; the newest first
         each = sorted(set(marks)) or [0]
         most = WISHES_MAX // len(each)
@@ -99,7 +98,7 @@ class Lanes:
         """The lane is gone; False if it never came up."""
         if self._all.pop(lane.number, None) is None:
             return False
-        self.ended.update(_wire(lane))
+        self._ended.update(_wire(lane))
         self._review()
         return True
 
@@ -186,7 +185,7 @@ class Lanes:
 
     def wire(self) -> Counter[str]:
         """Bytes of TCP payload, and packets with payload, on all lanes, ended and live."""
-        total = Counter(self.ended)
+        total = Counter(self._ended)
         for lane in self:
             total.update(_wire(lane))
         return total

@@ -71,17 +71,13 @@ class Course:
         """The stream has come to the end of that chunk, which the store holds if it has a place."""
         self.last, self.inside = None if place is None else (name, place), None
 
-    def may_refer(self, name: bytes, place: Place) -> bool:
-        """True if the peer holds the chunk, or will when it gets to a reference, and has it in time."""
-        return self.peer_holds(name, place) and not self._underway.full
-
     def peer_holds(self, name: bytes, place: Place) -> bool:
         """True if the peer holds the chunk, or will when it gets to a reference."""
         return self._holdings.referring and (self._holdings.holds(place) or self._underway.teaches(name))
 
     def may_still(self, stored: Stored) -> bool:
         """Since the last pause it may have been evicted, or found to be unknown to the peer."""
-        return self._store.find(stored.name) == stored.place and self.may_refer(stored.name, stored.place)
+        return self._store.find(stored.name) == stored.place and self._may_refer(stored.name, stored.place)
 
     def continuation(self) -> Stored | None:
         """The stored chunk that goes on from where the stream is, if it is in memory and may be referred to."""
@@ -122,8 +118,12 @@ class Course:
         elif spot is not None and (begun is None or self._store.find(begun) is None):
             self._beginnings.note(spot, name)
 
+    def _may_refer(self, name: bytes, place: Place) -> bool:
+        """True if the peer holds the chunk, or will when it gets to a reference, and has it in time."""
+        return self.peer_holds(name, place) and not self._underway.full
+
     def _in_memory(self, name: bytes, place: Place, at: int) -> Stored | None:
-        if not self.may_refer(name, place):
+        if not self._may_refer(name, place):
             return None
         try:
             data = self._store.read(name)
