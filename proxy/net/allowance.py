@@ -1,7 +1,7 @@
 """How much may be read from an array, and how long frames are to be, so that the credit pays for all of them."""
 
 from proxy.protocol.credit import DATA_OVERHEAD
-from proxy.reduction.encoder import GRAIN_MAX
+from proxy.reduction.drafts import GRAIN_MAX
 
 BESIDE = 2
 """Frames beside the full ones: the one that is being filled, and one that a pause leaves short."""

@@ -11,7 +11,7 @@ from proxy.net.sockets import BBR
 from proxy.protocol.frames import LANES_MAX, WISHES_MAX
 from proxy.protocol.lanes import COPIES
 from proxy.protocol.tunnel import Tunnel
-from proxy.reduction.encoder import GRAIN_MAX
+from proxy.reduction.drafts import GRAIN_MAX
 
 EXPRESS = 1
 """Lanes of each mark beside those for bulk: the tunnel keeps the newest for what is urgent. `COPIES` more where packets

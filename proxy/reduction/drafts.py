@@ -10,6 +10,9 @@ from proxy.reduction.outgoing import OutgoingBatch
 from proxy.reduction.tokens import learn_token, literal_token, more_token, slice_token
 from proxy.reduction.underway import Underway
 
+GRAIN_MAX = 256 << 10
+"""Literal bytes of one batch, at most. On a slow line less, so that no frame keeps the line busy for long."""
+
 BATCH_TARGET = 192 << 10
 """A batch is to be taken at this many plain bytes, or at twice that where none are literal."""
 
@@ -18,13 +21,7 @@ class Drafts:
     """One stream's outgoing direction. Loop thread."""
 
     def __init__(
-        self,
-        store: ChunkStore,
-        holdings: Holdings,
-        compression: Compression,
-        underway: Underway,
-        grain: int,
-        plain_max: int,
+        self, store: ChunkStore, holdings: Holdings, compression: Compression, underway: Underway, plain_max: int
     ) -> None:
         """`plain_max`: plain bytes at which a batch is to be taken in any case."""
         self._store = store
@@ -40,7 +37,7 @@ class Drafts:
         self.sliced: tuple[bytes, int] | None = None
         """The chunk that the last SLICE named, and the offset at which MORE would go on; None behind a literal. Whoever
         writes sets it to None at each border."""
-        self.grain = grain
+        self.grain = GRAIN_MAX
         """Literal bytes at which a batch is full; at least 1."""
 
     # -- what there is -----------------------------------------------------------------------------------------

@@ -21,9 +21,6 @@ from proxy.reduction.underway import Underway
 READ_BYTES = 128 << 10
 """How much is read from an array at once: each read costs some twenty calls, and more would leave the cache."""
 
-GRAIN_MAX = 256 << 10
-"""Literal bytes of one batch, at most. On a slow line less, so that no frame keeps the line busy for long."""
-
 FAR = 1 << 62
 """Bytes to a border that nobody knows of."""
 
@@ -54,7 +51,7 @@ class Encoder:
         self.underway = Underway(store, holdings, order, relief or Relief())
         """Batches that were taken."""
         plain_max = BATCH_PLAIN_MAX - READ_BYTES - chunker.maximum  # with one read and one chunk more it is legal
-        self.drafts = Drafts(store, holdings, compression, self.underway, GRAIN_MAX, plain_max)
+        self.drafts = Drafts(store, holdings, compression, self.underway, plain_max)
         """Batches that were not."""
         self.take = self.drafts.take
         """As of `Drafts`."""

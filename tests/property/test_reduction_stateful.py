@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from proxy.reduction.encoder import GRAIN_MAX
+from proxy.reduction.drafts import GRAIN_MAX
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Stream, noise, two_sites
 

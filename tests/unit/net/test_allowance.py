@@ -15,7 +15,8 @@ from proxy.net.allowance import grain_and_allowance
 from proxy.protocol.credit import SendCredit, Trust, cost_of
 from proxy.protocol.outgoing import Outgoing, SendLedger
 from proxy.reduction.compression import Compressor
-from proxy.reduction.encoder import GRAIN_MAX, Encoder
+from proxy.reduction.drafts import GRAIN_MAX
+from proxy.reduction.encoder import Encoder
 from proxy.reduction.span_encoder import SpanEncoder
 from tests.unit.iscsi.pdus import data_out, login, pdu
 from tests.unit.reduction.shelf import ShelfStore

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from proxy.reduction.compression import Backoff
+from proxy.reduction.drafts import GRAIN_MAX
 from proxy.reduction.effort import STEPS, Effort
-from proxy.reduction.encoder import GRAIN_MAX
 from proxy.reduction.load import CompressionLoad, Measured
 from proxy.reduction.sparing import Sparing
 

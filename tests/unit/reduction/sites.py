@@ -15,7 +15,8 @@ from proxy.reduction.beginnings import Beginnings
 from proxy.reduction.compression import Compression, Compressor, zstd
 from proxy.reduction.contexts import ContextReader, ContextWriter
 from proxy.reduction.decoder import DecodedBatch, Decoder
-from proxy.reduction.encoder import GRAIN_MAX, Encoder
+from proxy.reduction.drafts import GRAIN_MAX
+from proxy.reduction.encoder import Encoder
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.obtaining import Needs
 from proxy.reduction.outgoing import OutgoingBatch
