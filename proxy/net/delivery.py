@@ -98,12 +98,12 @@ class Delivery:
                 self._take_over(self._decoder.feed(batch))
         self._note_wait()
 
-    def end(self, total: int, tokens: memoryview) -> None:
+    def end(self, total: int, tokens: bytes) -> None:
         """The far array has ended its side."""
-        self._end = total, bytes(tokens)
+        self._end = total, tokens
         self._deliver()
 
-    def filled(self, name: bytes, codec: int, size: int, data: memoryview) -> None:
+    def filled(self, name: bytes, codec: int, size: int, data: bytes) -> None:
         """The answer to a MISS. Raises PeerError if there was none of that name."""
         if not (self._owner.misses.asking(self._stream) and self._obtaining.asks(name)):
             raise PeerError(f"FILL on stream {self._stream}", f"the stream has not asked for {name.hex()[:16]}")
@@ -114,7 +114,7 @@ class Delivery:
             self._traffic.verified += size
         self._deliver()
 
-    def _chunk(self, codec: int, size: int, data: memoryview) -> bytes:
+    def _chunk(self, codec: int, size: int, data: bytes) -> bytes:
         try:
             return bytes(self._decoder.decoded(codec, data, size))
         except BatchError as error:  # `Blaming` would name a DATA frame
@@ -204,7 +204,7 @@ class Delivery:
         total, tokens = self._end
         if total != self._decoder.total:
             raise BatchError(f"END after {total} bytes, but {self._decoder.total} were sent")
-        self._decoder.finish(memoryview(tokens))
+        self._decoder.finish(tokens)
         self.over = True
         self._let_go()
         self._transport.write_eof()

@@ -40,11 +40,9 @@ _OF_RELAYS: dict[type, Callable[[Relay, Any], None]] = {
     events.Consumed: lambda relay, event: relay.consumed(event.consumed),
     events.Recalled: lambda relay, event: relay.recalled(event.consumed, event.limit),
     events.Writable: lambda relay, event: relay.writable(),
-    events.StreamEnded: lambda relay, event: relay.delivery.end(event.total, memoryview(event.tokens)),
+    events.StreamEnded: lambda relay, event: relay.delivery.end(event.total, event.tokens),
     events.MissReceived: lambda relay, event: relay.missed(event.names),
-    events.FillReceived: lambda relay, event: relay.delivery.filled(
-        event.name, event.codec, event.size, memoryview(event.data)
-    ),
+    events.FillReceived: lambda relay, event: relay.delivery.filled(event.name, event.codec, event.size, event.data),
 }
 """Events about one stream, by type. They are dropped if its relay has ended."""
 

@@ -206,7 +206,7 @@ class Decoder:
         """Likewise."""
         return []
 
-    def finish(self, tokens: memoryview) -> None:
+    def finish(self, tokens: bytes) -> None:
         """The far array has ended, and END had these tokens: learn the last chunk, and hold nothing any more."""
         parsed = parse(tokens)
         if len(parsed) > 1 or any(token[0] != LEARN for token in parsed):

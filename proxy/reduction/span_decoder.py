@@ -65,7 +65,7 @@ class SpanDecoder:
         """As of `Decoder`."""
         return self._decoder.decoded(codec, data, length)
 
-    def finish(self, tokens: memoryview) -> None:
+    def finish(self, tokens: bytes) -> None:
         """As of `Decoder`; what `let_go` gives can still be had."""
         self._decoder.finish(tokens)
 

@@ -113,7 +113,7 @@ def fills_come(decoder: Decoder, payload: bytes) -> Iterator[DecodedBatch]:
 
 
 def end_comes(decoder: Decoder, payload: bytes) -> Iterator[DecodedBatch]:
-    decoder.finish(memoryview(payload))
+    decoder.finish(payload)
     yield from ()
 
 

@@ -302,7 +302,7 @@ def test_an_array_that_does_not_read_keeps_nobody_from_asking(connected: Connect
     connected.owner.streams.send_miss.assert_called_once_with(1, [NAME])
     connected.relay.pause_writing()
     connected.relay.delivery.data(batch(literal(b"more"), literals=b"more"))
-    connected.relay.delivery.filled(NAME, 0, 1000, memoryview(CHUNK))
+    connected.relay.delivery.filled(NAME, 0, 1000, CHUNK)
     assert connected.transport.writelines.call_args_list == [call([CHUNK])]
     assert not connected.owner.misses.asking(1)
     connected.relay.resume_writing()
@@ -318,7 +318,7 @@ def test_what_its_peer_has_no_time_left_for_is_delivered_in_the_next_round(loop:
             clock.now += LONGEST
             for part in (b"one", b"two"):
                 connected.relay.delivery.data(batch(literal(part), literals=part))
-            connected.relay.delivery.end(6, memoryview(b""))
+            connected.relay.delivery.end(6, b"")
         connected.transport.writelines.assert_not_called()
         connected.transport.write_eof.assert_not_called()
         assert connected.owner.rounds.over
@@ -358,7 +358,7 @@ def test_a_stream_may_end_while_it_waits_for_the_next_round(loop: Loop) -> None:
 def test_an_end_after_another_number_of_bytes_is_none(connected: Connected, total: int) -> None:
     """The array is not told that it has everything: something was lost or came twice."""
     connected.relay.delivery.data(batch(literal(b"one"), literals=b"one"))
-    connected.relay.delivery.end(total, memoryview(b""))
+    connected.relay.delivery.end(total, b"")
     connected.owner.breach.assert_called_once_with(f"DATA on stream 1: END after {total} bytes, but 3 were sent")
     connected.transport.write_eof.assert_not_called()
     assert not connected.relay.delivery.over
@@ -367,7 +367,7 @@ def test_an_end_after_another_number_of_bytes_is_none(connected: Connected, tota
 def test_what_is_kept_of_a_text_goes_to_the_array_before_its_end(connected: Connected) -> None:
     """The far target has ended within it. Nothing can be given to an array behind the end."""
     connected.relay.coders.decoder.let_go = lambda: [b"TargetAddress=10."]  # type: ignore[method-assign]
-    connected.relay.delivery.end(0, memoryview(b""))
+    connected.relay.delivery.end(0, b"")
     assert connected.transport.mock_calls[-2:] == [call.writelines([b"TargetAddress=10."]), call.write_eof()]
 
 
@@ -393,7 +393,7 @@ def test_but_not_while_what_has_come_cannot_be_decoded(within_a_text: Connected,
     within_a_text.relay.delivery.data(batch(WHOLE, plain=1000))
     loop.run(10 * TEXT_SECONDS)
     within_a_text.transport.writelines.assert_called_once_with([b"one"])
-    within_a_text.relay.delivery.filled(NAME, 0, 1000, memoryview(CHUNK))
+    within_a_text.relay.delivery.filled(NAME, 0, 1000, CHUNK)
     loop.run(2 * TEXT_SECONDS)
     assert within_a_text.transport.writelines.call_args == call([b"TargetAddress=10."])
 

@@ -27,7 +27,7 @@ def test_a_fill_of_what_was_not_asked_for_is_a_breach(connected: Connected, aske
     if asked:
         connected.relay.delivery.data(batch(WHOLE, plain=1000))
     with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: the stream has not asked"):
-        connected.relay.delivery.filled(OTHER_NAME, 0, size, memoryview(OTHER[:size]))
+        connected.relay.delivery.filled(OTHER_NAME, 0, size, OTHER[:size])
     assert not connected.relay.closed
 
 
@@ -38,7 +38,7 @@ def test_so_is_one_while_the_stream_waits_for_its_turn_to_ask(connected: Connect
         connected.owner.misses.ask(stream, [OTHER_NAME])
     connected.relay.delivery.data(batch(WHOLE, plain=1000))
     with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: the stream has not asked"):
-        connected.relay.delivery.filled(NAME, 0, size, memoryview(CHUNK[:size]))
+        connected.relay.delivery.filled(NAME, 0, size, CHUNK[:size])
 
 
 def test_a_fill_that_cannot_be_decoded_is_named_as_the_frame_at_fault(connected: Connected) -> None:
@@ -46,7 +46,7 @@ def test_a_fill_that_cannot_be_decoded_is_named_as_the_frame_at_fault(connected:
     connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
     connected.relay.delivery.data(batch(WHOLE, plain=1000))
     with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: zstd frame cannot be decoded"):
-        connected.relay.delivery.filled(NAME, 1, 1000, memoryview(b"no frame"))
+        connected.relay.delivery.filled(NAME, 1, 1000, b"no frame")
 
 
 def test_a_fill_in_a_codec_that_was_not_agreed_on(loop: Loop) -> None:
@@ -54,12 +54,12 @@ def test_a_fill_in_a_codec_that_was_not_agreed_on(loop: Loop) -> None:
         connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
         connected.relay.delivery.data(batch(WHOLE, plain=1000))
         with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: codec 1, which was not agreed on"):
-            connected.relay.delivery.filled(NAME, 1, 1000, memoryview(zstd(1)(CHUNK)))
+            connected.relay.delivery.filled(NAME, 1, 1000, zstd(1)(CHUNK))
 
 
 def test_a_chunk_that_is_gone_ends_the_stream_that_asked_for_it(connected: Connected) -> None:
     connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
     connected.relay.delivery.data(batch(WHOLE, plain=1000))
-    connected.relay.delivery.filled(NAME, 0, 0, memoryview(b""))
+    connected.relay.delivery.filled(NAME, 0, 0, b"")
     ((stream, code, _), _) = connected.owner.streams.reset.call_args
     assert (stream, code) == (1, ResetCode.CHUNK_LOST)

@@ -291,7 +291,7 @@ class Stream:
         assert self._end is not None
         total, tokens = self._end
         assert total == self.decoder.total == len(self.sent)
-        self.decoder.finish(memoryview(tokens))
+        self.decoder.finish(tokens)
         self.encoder.close()
         assert self.received == self.sent
         self.finished = True

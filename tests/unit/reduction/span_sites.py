@@ -69,7 +69,7 @@ class Direction(Stream):
         assert self._end is not None
         total, tokens = self._end
         assert total == self.decoder.total == self.cost
-        self.decoder.finish(memoryview(tokens))
+        self.decoder.finish(tokens)
         self.encoder.close()
         assert self.received == self.sent
         self.finished = True

@@ -209,9 +209,7 @@ def test_windows_of_all_streams_are_bounded() -> None:
     assert ContextReader(memory).decode(start, 1) == b"a"
 
 
-@pytest.mark.parametrize(
-    "end", [lambda far: far.close(), lambda far: far.finish(memoryview(b""))], ids=["reset", "END"]
-)
+@pytest.mark.parametrize("end", [lambda far: far.close(), lambda far: far.finish(b"")], ids=["reset", "END"])
 def test_a_stream_that_ends_gives_its_window_back(end: Callable[[Decoder], None]) -> None:
     memory, here = ContextMemory(), site(ShelfStore())
     far = Decoder(cast(ChunkStore, here.store), here.holdings, context=ContextReader(memory))

@@ -223,7 +223,7 @@ def test_the_end_teaches_the_last_chunk() -> None:
     far = site(ShelfStore())
     decoder = decoder_of(far)
     assert delivered(decoder, batch(literal(OTHER), literals=OTHER)) == OTHER
-    decoder.finish(memoryview(learn_token(500, OTHER_NAME)))
+    decoder.finish(learn_token(500, OTHER_NAME))
     assert far.store.names == [OTHER_NAME]
     assert decoder.total == 500
 
@@ -231,7 +231,7 @@ def test_the_end_teaches_the_last_chunk() -> None:
 def test_an_end_may_teach_nothing(far: Site) -> None:
     decoder = decoder_of(far)
     delivered(decoder, batch(WHOLE, plain=1000))
-    decoder.finish(memoryview(b""))
+    decoder.finish(b"")
     assert far.store.names == [NAME]
 
 
@@ -253,7 +253,7 @@ def test_an_end_that_says_something_else_is_a_breach(far: Site, tokens: bytes) -
     decoder = decoder_of(far)
     delivered(decoder, batch(literal(OTHER), literals=OTHER))
     with pytest.raises(BatchError):
-        decoder.finish(memoryview(tokens))
+        decoder.finish(tokens)
 
 
 @pytest.mark.parametrize("check", [NAME, ALMOST], ids=["another", "wrong in its last bit"])
@@ -261,5 +261,5 @@ def test_an_end_with_a_wrong_check_is_corrupt(far: Site, check: bytes) -> None:
     decoder = decoder_of(far)
     delivered(decoder, batch(literal(OTHER), literals=OTHER))
     with pytest.raises(CorruptStream):
-        decoder.finish(memoryview(learn_token(500, check)))
+        decoder.finish(learn_token(500, check))
     assert far.store.names == [NAME]

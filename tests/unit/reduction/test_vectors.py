@@ -46,7 +46,7 @@ def test_streams(vector: dict[str, Any]) -> None:
         assert take(decoder, step) == step["delivers"]
         asks = [bytes.fromhex(name) for name in step.get("asks", [])]
         assert decoder.obtaining.needs() == (Needs(ask=asks) if asks else None)
-    decoder.finish(memoryview(bytes.fromhex(vector.get("end", ""))))
+    decoder.finish(bytes.fromhex(vector.get("end", "")))
     expected = [fingerprint(chunk.encode()) for chunk in vector["held"] + vector["learned"]]
     assert far.store.names == expected
 
