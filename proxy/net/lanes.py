@@ -149,16 +149,8 @@ class Lanes:
         return found
 
     def sample(self, now: float) -> None:
-        """Once a second: see whether more or fewer lanes would do, and how much the kernel is to be given."""
-        late = self._late(now)
-        scheduler = self._tunnel.scheduler
-        express = self._tunnel.express
-        divided = {lane.mark for lane in self if lane.number in express}
-        calm = not scheduler.ruled and now > scheduler.overtaken_at + CALM  # with rules the line need not be full
-        for lane in self:
-            is_express = lane.number in express
-            lane.stand_apart(not is_express and lane.mark in divided, late=late)
-            lane.unpause(now, light=scheduler.capped or is_express, calm=calm)
+        """Once a second: tend the lanes, and see whether more or fewer would do."""
+        self._tend(now)
         wire = self.wire()
         lossy = self._loss.see(now, wire["packets"], wire["repeated"])
         bbr = any(lane.congestion_control == BBR for lane in self)
@@ -174,6 +166,16 @@ class Lanes:
             totals = LaneTotals(wire["sent"], wire["retransmitted"], self.blocked_seconds)
             self._wish(self._count.see(now, totals) + urgent)
             self._tunnel.reserve(urgent)
+
+    def _tend(self, now: float) -> None:
+        """Say what the kernel may be given on each lane, and keep BBR from pausing."""
+        late, scheduler, express = self._late(now), self._tunnel.scheduler, self._tunnel.express
+        divided = {lane.mark for lane in self if lane.number in express}
+        calm = not scheduler.ruled and now > scheduler.overtaken_at + CALM  # with rules the line need not be full
+        for lane in self:
+            is_express = lane.number in express
+            lane.stand_apart(not is_express and lane.mark in divided, late=late)
+            lane.unpause(now, light=scheduler.capped or is_express, calm=calm)
 
     def _wish(self, wanted: int) -> None:
         """Have so many lanes of each mark."""
