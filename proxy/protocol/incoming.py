@@ -81,16 +81,16 @@ class Incoming:
 
         Credit bounds how much DATA is kept; of other frames, raises PeerError for more than an honest peer sends.
         """
-        if frame.type == DATA and self.window.ended:
-            raise PeerError.of(frame, "it comes after END, when there is no room for it any more")
         size = len(frame.payload)
-        if frame.type != DATA:
+        if frame.type == DATA:
+            if self.window.ended:
+                raise PeerError.of(frame, "it comes after END, when there is no room for it any more")
+            self._kept_cost += cost_of(plain, size, lean=self._lean)
+        else:
             self._uncredited += 1
             self._ledger.uncredited += size
             if self._uncredited > UNCREDITED_FRAMES or self._ledger.uncredited > UNCREDITED_BYTES:
                 raise PeerError.of(frame, f"too much came ahead of frame {self.expected}, which is missing")
-        else:
-            self._kept_cost += cost_of(plain, size, lean=self._lean)
         self._kept[frame.number] = frame._replace(payload=bytes(frame.payload)), plain
         self._ledger.total += size
 
@@ -113,8 +113,8 @@ class Incoming:
 
     def _drop(self, frame: Frame, plain: int) -> None:
         self._ledger.total -= len(frame.payload)
-        if frame.type != DATA:
+        if frame.type == DATA:
+            self._kept_cost -= cost_of(plain, len(frame.payload), lean=self._lean)
+        else:
             self._uncredited -= 1
             self._ledger.uncredited -= len(frame.payload)
-        else:
-            self._kept_cost -= cost_of(plain, len(frame.payload), lean=self._lean)
