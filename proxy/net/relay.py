@@ -322,14 +322,12 @@ class Relay(asyncio.BufferedProtocol):
 
     def _ship(self, *, bulk: bool = False) -> None:
         """Send all batches that there are. `bulk`: others will follow, so short ones may wait for them (`Packing`)."""
-        batch = self._encoder.take()
-        if batch is None:
+        length = 0
+        while (batch := self._encoder.take()) is not None:
+            length += self._send(batch)
+        if not length:
             self._packing.hurry()
             return
-        length = 0
-        while batch is not None:
-            length += self._send(batch)
-            batch = self._encoder.take()
         if bulk:
             self._packing.add(length)
         else:
