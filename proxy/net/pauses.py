@@ -139,7 +139,7 @@ class Pauses:
         elif self._waiting is not None:
             self._flush()
 
-    def wait(self, *, more: bool) -> None:
+    def await_turn(self, *, more: bool) -> None:
         """The source is not read while others have their turn. If `more` may be there this is no pause."""
         self.awaiting_turn = True
         self._stall.stop()

@@ -373,7 +373,7 @@ class Relay(asyncio.BufferedProtocol):
         assert self._transport is not None
         self._transport.pause_reading()
         self.waits.outward(_CPU)
-        self._pauses.wait(more=more)
+        self._pauses.await_turn(more=more)
         self._owner.turns.wait(self, self._take_turn)
 
     def _take_turn(self) -> None:

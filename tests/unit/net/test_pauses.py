@@ -284,7 +284,7 @@ def test_who_is_not_read_is_not_given_up(source: Source) -> None:
 def test_who_waits_for_its_turn_has_not_paused_and_is_not_given_up(source: Source) -> None:
     in_one_way_bulk(source)
     source.read(BULK, held=20, full=True)
-    source.pauses.wait(more=True)
+    source.pauses.await_turn(more=True)
     source.loop.run(10.0)
     assert (source.flushes, source.given_up) == ([], [])
     source.pauses.resume()
@@ -298,7 +298,7 @@ def test_who_waits_for_its_turn_has_not_paused_and_is_not_given_up(source: Sourc
 @pytest.mark.parametrize("size", [4096, BULK])
 def test_what_filled_a_read_before_its_turn_ended_goes_if_nothing_follows(source: Source, size: int) -> None:
     source.read(size, full=True)
-    source.pauses.wait(more=True)
+    source.pauses.await_turn(more=True)
     source.loop.run(10.0)
     assert source.flushes == []
     source.pauses.resume()
@@ -308,7 +308,7 @@ def test_what_filled_a_read_before_its_turn_ended_goes_if_nothing_follows(source
 
 def test_who_asked_something_before_its_turn_ended_is_not_held(source: Source) -> None:
     source.read(100)
-    source.pauses.wait(more=False)
+    source.pauses.await_turn(more=False)
     assert source.flushes == [0.0]
 
 
