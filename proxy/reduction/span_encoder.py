@@ -280,12 +280,12 @@ class SpanEncoder:
             return NO_SECTION
         self._records_length -= length
         self.records_taken += length
-        section = _section(length, b"".join(predicted))
+        section = _section_of(length, b"".join(predicted))
         self.records_coded += len(section.coded)
         return section
 
 
-def _section(records: int, predicted: bytes) -> Section:
+def _section_of(records: int, predicted: bytes) -> Section:
     """Compressed if that gains anything: what is predicted well is short already."""
     coded = _compress(predicted) if len(predicted) >= WORTH_TRYING else predicted
     if len(coded) < len(predicted):
