@@ -31,7 +31,8 @@ class Drafts:
         self._plain_max = plain_max
         self._full: deque[OutgoingBatch] = deque()
         self._full_plain = 0  # bytes of these
-        self._taken = 0  # plain bytes of batches that were taken, without records
+        self.taken = 0
+        """Plain bytes of batches that were taken, without records."""
         self.draft = OutgoingBatch()
         """The batch that is being written."""
         self.sliced: tuple[bytes, int] | None = None
@@ -138,7 +139,7 @@ class Drafts:
         draft.data = assemble(draft.plain, codec, tokens, draft.literal, encoded, section)
         draft.after_deduplication = len(tokens) + draft.literal + section.length
         self._underway.send(draft)
-        self._taken += draft.plain
+        self.taken += draft.plain
         if self._full:
             self._full.popleft()
             self._full_plain -= draft.plain
@@ -153,7 +154,7 @@ class Drafts:
         """What END says: the total of plain bytes, and the mark to learn the last chunk if no batch carries it."""
         draft, self.draft = self.draft, OutgoingBatch()
         self._holdings.add_all([place for _, place in draft.learned])  # now, for END is never said to be consumed
-        return self._taken, b"".join(draft.tokens)
+        return self.taken, b"".join(draft.tokens)
 
     def close(self) -> None:
         """Release the pins of what was not taken; batches that were are released by `Underway`."""

@@ -76,7 +76,6 @@ class SpanEncoder:
         self._records_length = 0
         self._due = min(encoder.grain, _RECORDS_TARGET)
         """Bytes of records at which they wait no longer."""
-        self._taken = 0  # payload in batches that were taken
         self.records_taken = 0
         """Bytes of records in batches that were taken."""
         self.records_coded = 0
@@ -222,7 +221,6 @@ class SpanEncoder:
 
     def take(self) -> OutgoingBatch | None:
         """The next batch, or None if there is none that delivers anything. As of `Drafts`."""
-        self._taken += self._drafts.next_plain
         return self._drafts.take(self._section() if self._records else NO_SECTION)
 
     def close(self) -> None:
@@ -269,7 +267,8 @@ class SpanEncoder:
 
         Those that announce some of it must. Of others there are no more than make a batch full, as of literals.
         """
-        records, taken, grain, predict = self._records, self._taken, self._drafts.grain, self._predictor.predict
+        records, grain, predict = self._records, self._drafts.grain, self._predictor.predict
+        taken = self._drafts.taken + self._drafts.next_plain
         predicted = []
         length = 0
         while records and records[0][0] <= taken - (length >= grain):
