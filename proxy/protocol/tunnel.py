@@ -336,7 +336,8 @@ class Tunnel:
         return write
 
     def _take_own(self, lane: Lane) -> list[bytes]:
-        """Frames of the tunnel: our state, then none until the peer's has come, which may not know the lane so far."""
+        """Frames of the tunnel. A lane begins with our state; it carries no more until the peer's has come, for until
+        then the peer may not know it."""
         frames: list[bytes] = []
         state = self._state
         if not lane.greeted:
