@@ -70,7 +70,7 @@ def header(kind: int, length: int, stream: int, number: int) -> bytes:
 
 
 def encode(kind: int, stream: int, number: int, *parts: Buffer) -> bytes:
-    """A whole frame in one piece."""
+    """A whole frame in one piece. Raises Misuse if it is longer than its type may be."""
     length = sum(map(len, parts))
     if length > _LIMITS[kind]:
         raise Misuse(f"{describe(kind, stream, number)} of {length} bytes is longer than {_LIMITS[kind]}")
@@ -104,7 +104,7 @@ class FrameReader:
         return self._view[self._end :]
 
     def received(self, n: int) -> None:
-        """The first `n` bytes of the last `get_buffer` have been written."""
+        """The first `n` bytes of the last `get_buffer` have been written. Raises Misuse if it had not as many."""
         if not 0 <= n <= len(self._view) - self._end:
             raise Misuse(f"{n} bytes cannot have been read into {len(self._view) - self._end}")
         self._end += n

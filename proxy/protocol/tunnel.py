@@ -150,7 +150,10 @@ class Tunnel:
         return agreement
 
     def lane_up(self, lane: int, now: float, mark: int = 0) -> None:
-        """A joined lane may carry frames. `lane` is a number that was never used before; `mark` the lane's DSCP."""
+        """A joined lane may carry frames. `lane` is a number that was never used before; `mark` the lane's DSCP.
+
+        Raises Misuse if none has joined yet, or the lane is up already.
+        """
         if self.agreement is None or lane in self._lanes:
             raise Misuse(f"lane {lane} came up without having joined, or twice")
         self._clock.now = now
