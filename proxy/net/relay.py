@@ -194,8 +194,9 @@ class Relay(asyncio.BufferedProtocol):
             if not self._underway.missed(name):
                 raise PeerError(f"MISS on stream {self.stream}", f"chunk {name.hex()[:16]} was not referred to")
         if chunks := sum(self.listed(name) is None for name in names):
-            self._owner.holdings.missed(chunks, self._loop.time())
-            self._owner.streams.trust(self._owner.holdings.proven)
+            reliability = self._owner.holdings.reliability
+            reliability.missed(chunks, self._loop.time())
+            self._owner.streams.trust(reliability.proven)
         self._owner.fills.add(self, names)
 
     def listed(self, name: bytes) -> bytes | None:
@@ -206,7 +207,7 @@ class Relay(asyncio.BufferedProtocol):
         """It is the turn of a chunk that the peer has missed, or of a run's list: send it. Empty: it is gone."""
         self._traffic.fills += 1
         if not data:
-            self._owner.holdings.gone(self._loop.time())
+            self._owner.holdings.reliability.gone(self._loop.time())
         self._owner.streams.send_fill(self.stream, name, CODEC_NONE, len(data), data)
 
     def loading(self, loading: bool) -> None:
@@ -225,7 +226,7 @@ class Relay(asyncio.BufferedProtocol):
                 batch = self._outstanding.popleft()[1]
                 self._underway.delivered(batch)
                 self.waits.taken += batch.plain
-            self._owner.streams.trust(self._owner.holdings.proven)
+            self._owner.streams.trust(self._owner.holdings.reliability.proven)
             self._finish_if_done()
 
     def recalled(self, consumed: int, limit: int) -> None:

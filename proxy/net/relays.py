@@ -161,7 +161,7 @@ class Relays:
     @property
     def references_suspended(self) -> bool:
         """True while no references are sent, because the peer lacked too much of what they named."""
-        return self._holdings is not None and not self._holdings.referring
+        return self._holdings is not None and not self._holdings.reliability.referring
 
     # -- streams -----------------------------------------------------------------------------------------------
 
@@ -260,7 +260,7 @@ class Relays:
         for relay in (*self, *self.leaving):
             relay.sample()
         if self._holdings is not None:
-            self._holdings.tick(now)
+            self._holdings.reliability.tick(now)
         self.relief.tick(self._tunnel.round_trip)
         if (rate := self.worker.rate_of(self.reading)) is not None:
             self._tunnel.tell_store_rate(rate)

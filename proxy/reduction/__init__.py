@@ -3,10 +3,10 @@
 `Encoder` cuts what an array sends into chunks. `Matcher` decides how each is sent: a chunk that the peer's store holds
 as a reference, any other as slices of what is stored, or as its bytes, and a mark to learn it. `Drafts` writes that as
 tokens into batches. `Decoder` does the reverse on the far side; `Obtaining` gets what its tokens name, and says what is
-lacking, `ahead` also for batches that wait behind. `Holdings` is what one site believes the other's store to hold.
-`tokens` and `batch` are the formats (PROTOCOL.md, "Batches"). An `outgoing` batch is among the `drafts` while it is
-written, and `underway` until the peer has consumed it; `runs` are many chunks in one token. `relief` says how much of
-what the peer holds may be asked of its store at a time, where that is slow.
+lacking, `ahead` also for batches that wait behind. `Holdings` is what one site believes the other's store to hold,
+`Reliability` how often that was wrong. `tokens` and `batch` are the formats (PROTOCOL.md, "Batches"). An `outgoing`
+batch is among the `drafts` while it is written, and `underway` until the peer has consumed it; `runs` are many chunks
+in one token. `relief` says how much of what the peer holds may be asked of its store at a time, where that is slow.
 
 What a stream will send is guessed: `course` knows what is stored behind the last chunk, `beginnings` knows chunks by
 their first bytes, and `prefix` compares. `pace` says whether the source has paused.

@@ -39,6 +39,7 @@ class Course:
         """`beginnings`: of chunks behind forced borders."""
         self._store = store
         self._holdings = holdings
+        self._reliability = holdings.reliability
         self._underway = underway
         self._beginnings = beginnings
         self._wanted_in = 0  # the container that was last asked to be loaded
@@ -73,7 +74,7 @@ class Course:
 
     def peer_holds(self, name: bytes, place: Place) -> bool:
         """True if the peer holds the chunk, or will when it gets to a reference."""
-        return self._holdings.referring and (self._holdings.holds(place) or self._underway.teaches(name))
+        return self._reliability.referring and (self._holdings.holds(place) or self._underway.teaches(name))
 
     def may_still(self, stored: Stored) -> bool:
         """Since the last pause it may have been evicted, or found to be unknown to the peer."""

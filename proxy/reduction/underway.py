@@ -55,7 +55,7 @@ class Underway:
             self._note_known(batch.known)
             self._referred.update(batch.named)
             self._runs.send(batch.lists)
-            self._holdings.referred(batch.references)
+            self._holdings.reliability.referred(batch.references)
         if batch.learned:
             self._holdings.send([place for _, place in batch.learned])
 
@@ -93,7 +93,7 @@ class Underway:
     def _end_misses(self, batch: OutgoingBatch, missed: set[bytes]) -> None:
         """The batch refers to nothing any more. `missed`: what it names and the peer has asked for."""
         _uncount(self._missed, missed)
-        self._holdings.ended(batch.references, sum(name not in batch.lists for name in missed))
+        self._holdings.reliability.ended(batch.references, sum(name not in batch.lists for name in missed))
 
     def _release(self, batch: OutgoingBatch, *, found: bool) -> None:
         """`found`: the peer knew what its runs stand for."""
@@ -101,7 +101,7 @@ class Underway:
         self._runs.end(batch.lists, found=found)
         self._holdings.unsend([place for _, place in batch.learned])
         if found:
-            self._holdings.found(batch.known)
+            self._holdings.reliability.found(batch.known)
         for container in batch.pinned:
             self._store.unpin(container)
 

@@ -118,9 +118,9 @@ class Reduction(RuleBasedStateMachine):
     def suspend(self, at: int, suspended: bool) -> None:
         holdings = self.sites[at].holdings
         if suspended:
-            holdings.missed(100, now=0)
+            holdings.reliability.missed(100, now=0)
         else:
-            holdings.tick(now=100)
+            holdings.reliability.tick(now=100)
 
     @rule(at=st.integers(0, 1), rate=st.sampled_from([0, 1, 4000, 10_000]))
     def slow(self, at: int, rate: int) -> None:

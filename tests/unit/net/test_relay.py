@@ -213,7 +213,7 @@ def test_a_run_that_is_missed_is_no_missed_reference(loop: Any) -> None:
     relay = Relay(owner, 1, "array", "here", MagicMock(encoder=encoder), opener=True)
     relay.missed((run,))
     relay.missed((listed[:32], listed[32:64]))
-    assert [args[0] for args, _ in owner.holdings.missed.call_args_list] == [2]
+    assert [args[0] for args, _ in owner.holdings.reliability.missed.call_args_list] == [2]
     assert owner.fills.add.call_args_list == [call(relay, (run,)), call(relay, (listed[:32], listed[32:64]))]
     assert relay.listed(run) == listed
     assert relay.listed(listed[:32]) is None

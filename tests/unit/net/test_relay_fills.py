@@ -16,7 +16,7 @@ from tests.unit.reduction.sites import site
 @pytest.mark.parametrize("data", [b"", b"chunk"], ids=["gone", "chunk"])
 def test_a_chunk_that_cannot_be_filled_suspends_references(connected: Connected, data: bytes) -> None:
     connected.relay.fill(NAME, data)
-    assert connected.owner.holdings.gone.called == (not data)
+    assert connected.owner.holdings.reliability.gone.called == (not data)
 
 
 @pytest.mark.parametrize("size", [0, 500], ids=["gone", "chunk"])

@@ -329,9 +329,9 @@ def test_a_missed_chunk_is_doubted_until_the_batch_is_consumed(near: Site) -> No
 
 
 def test_nothing_is_referred_to_while_references_are_suspended(near: Site) -> None:
-    near.holdings.missed(100, now=0)
+    near.holdings.reliability.missed(100, now=0)
     assert set(opcodes(written(encoder_of(near), DATA))) == {LITERAL, LEARN}
-    near.holdings.tick(30)
+    near.holdings.reliability.tick(30)
     assert opcodes(written(encoder_of(near), DATA))[0] == REFERENCE
 
 

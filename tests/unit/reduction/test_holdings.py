@@ -1,4 +1,4 @@
-"""What one site believes the other's store to hold: per peer and chunk, doubted on a miss, suspended on many."""
+"""What one site believes the other's store to hold: per peer and chunk, doubted on a miss."""
 
 from itertools import count
 from typing import cast
@@ -87,118 +87,6 @@ def test_what_is_under_way_is_shared_before_it_is_held(store: ChunkStore) -> Non
     assert holdings.shares(HERE)
 
 
-# -- suspension, at times that the test says -------------------------------------------------------------------
-
-
-def suspended(store: ChunkStore, at: float) -> Holdings:
-    holdings = Holdings(store, b"peer")
-    holdings.missed(65, now=at)
-    return holdings
-
-
-def test_few_misses_suspend_nothing(store: ChunkStore) -> None:
-    holdings = Holdings(store, b"peer")
-    holdings.missed(64, now=0)
-    assert holdings.referring
-
-
-@pytest.mark.parametrize("references", [0, 65, 1024])
-def test_many_misses_suspend(store: ChunkStore, references: int) -> None:
-    holdings = Holdings(store, b"peer")
-    holdings.referred(references)
-    holdings.missed(64, now=0)
-    holdings.missed(1, now=0)
-    assert not holdings.referring
-
-
-@pytest.mark.parametrize(("between", "goes_on"), [(50, True), (25, True), (8, False)])
-def test_it_is_the_share_of_misses_that_counts(store: ChunkStore, between: int, goes_on: bool) -> None:
-    """At most 64 misses are forgiven, and one in twenty references of the last thousand or so."""
-    holdings = Holdings(store, b"peer")
-    for at in range(10_000):
-        holdings.referred(between)
-        holdings.missed(1, now=at)
-    assert holdings.referring == goes_on
-
-
-@pytest.mark.parametrize(("under_way", "goes_on"), [(3000, True), (1000, False)])
-def test_what_is_missed_at_once_is_a_share_of_all_that_is_under_way(
-    store: ChunkStore, under_way: int, goes_on: bool
-) -> None:
-    """A peer asks at once for what many batches lack, all of which were sent before."""
-    holdings = Holdings(store, b"peer")
-    for _ in range(100):
-        holdings.referred(under_way)
-        holdings.missed(100, now=0)
-        for part in range(10):
-            holdings.ended(under_way // 10, 100 if part == 4 else 0)
-    assert holdings.referring == goes_on
-
-
-def test_what_is_missed_little_by_little_adds_up_until_a_suspension_is_over(store: ChunkStore) -> None:
-    holdings = Holdings(store, b"peer")
-    seen = []
-    for _ in range(3):
-        holdings.referred(100)
-        holdings.missed(30, now=0)
-        holdings.ended(100, 30)
-        seen.append(holdings.referring)
-    assert seen == [True, True, False]
-    holdings.tick(30)
-    holdings.missed(64, now=30)
-    assert holdings.referring
-
-
-def test_what_was_found_long_ago_does_not_hide_a_flood(store: ChunkStore) -> None:
-    holdings = Holdings(store, b"peer")
-    for _ in range(1000):
-        holdings.referred(100)
-        holdings.ended(100, 0)
-    holdings.referred(200)
-    holdings.missed(200, now=0)
-    assert not holdings.referring
-
-
-def test_a_suspension_ends_after_thirty_seconds(store: ChunkStore) -> None:
-    holdings = suspended(store, at=1000)
-    seen = []
-    for now in (1000, 1029.9, 1030):
-        holdings.tick(now)
-        seen.append(holdings.referring)
-    assert seen == [False, False, True]
-
-
-def test_a_single_miss_that_cannot_be_answered_suspends(store: ChunkStore) -> None:
-    """It has cost a stream, and each further one would cost another, however many references were right."""
-    holdings = Holdings(store, b"peer")
-    holdings.referred(1024)
-    holdings.gone(now=1000)
-    seen = []
-    for now in (1000, 1029.9, 1030):
-        holdings.tick(now)
-        seen.append(holdings.referring)
-    assert seen == [False, False, True]
-
-
-def test_misses_prolong_a_suspension(store: ChunkStore) -> None:
-    """They answer what was referred to before it, and say that the peer still lacks things."""
-    holdings = suspended(store, at=1000)
-    holdings.missed(1, now=1020)
-    seen = []
-    for now in (1049, 1050):
-        holdings.tick(now)
-        seen.append(holdings.referring)
-    assert seen == [False, True]
-
-
-def test_after_a_suspension_it_counts_anew(store: ChunkStore) -> None:
-    holdings = suspended(store, at=1000)
-    holdings.missed(1000, now=1001)
-    holdings.tick(1031)
-    holdings.missed(64, now=1031)
-    assert holdings.referring
-
-
 # -- a store that is met again -----------------------------------------------------------------------------------
 
 
@@ -268,13 +156,3 @@ def test_a_site_is_known_by_its_name_and_a_store_by_both() -> None:
     assert len(set(keys)) == 4
     assert len({key[:8] for key in keys}) == 2
     assert {len(key) for key in keys} == {16}
-
-
-def test_a_peer_is_proven_by_what_was_found_and_a_miss_halves_that(store: ChunkStore) -> None:
-    holdings, proven = Holdings(store, b"peer"), []
-    for found, misses in ((31 << 20, 0), (1 << 20, 0), (0, 1), (4 << 30, 5), (0, 1)):
-        holdings.found(found)
-        for _ in range(misses):
-            holdings.missed(1, now=0)
-        proven.append(holdings.proven)
-    assert proven == [False, True, False, True, False], "of all that was found 1 GiB counts"

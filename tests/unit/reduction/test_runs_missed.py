@@ -66,9 +66,10 @@ def test_of_a_list_that_is_no_list_of_fingerprints_nothing_is_asked_for() -> Non
 
 def counted(near: Site, monkeypatch: pytest.MonkeyPatch) -> tuple[Mock, Mock]:
     """What is told of references that ended, and of bytes that were found."""
-    told = Mock(wraps=near.holdings.ended), Mock(wraps=near.holdings.found)
-    monkeypatch.setattr(near.holdings, "ended", told[0])
-    monkeypatch.setattr(near.holdings, "found", told[1])
+    reliability = near.holdings.reliability
+    told = Mock(wraps=reliability.ended), Mock(wraps=reliability.found)
+    monkeypatch.setattr(reliability, "ended", told[0])
+    monkeypatch.setattr(reliability, "found", told[1])
     return told
 
 

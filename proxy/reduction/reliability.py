@@ -1,0 +1,81 @@
+"""How often what one site believes the other's store to hold has been wrong."""
+
+_SAMPLE = 1024
+"""References, beyond which the counts of references and of misses are halved."""
+_FEWEST_MISSES = 64
+_MISS_SHARE = 0.05
+"""Where more references than either were missed, they are suspended."""
+_SUSPENSION = 30.0
+"""Seconds."""
+_PROVEN = 32 << 20
+"""Bytes found at the peer from which on it is trusted (`Reliability.proven`)."""
+_REMEMBERED = 1 << 30
+"""Of these, so many count at most. Whenever something was missed the sum is halved."""
+
+
+class Reliability:
+    """Of what is believed of one peer's store. Loop thread.
+
+    Many misses suspend references for 30 s, and so does one that cannot be answered.
+    """
+
+    def __init__(self) -> None:
+        self.referring = True
+        """False while references are suspended."""
+        self._found = 0  # bytes
+        self._referred = 0  # references that are under way no more
+        self._missed = 0  # of these
+        self._referred_underway = 0
+        self._missed_underway = 0
+        self._suspended_until = 0.0
+
+    def found(self, known: int) -> None:
+        """The peer knew so many bytes that it was believed to know."""
+        self._found = min(self._found + known, _REMEMBERED)
+
+    @property
+    def proven(self) -> bool:
+        """True if the peer lately knew what it was believed to know: a few misses are no flood."""
+        return self._found >= _PROVEN
+
+    def referred(self, count: int) -> None:
+        """So many references were sent."""
+        self._referred_underway += count
+
+    def ended(self, count: int, missed: int) -> None:
+        """So many of them are under way no more, of which so many had failed; old samples fade by halving."""
+        self._referred_underway -= count
+        self._missed_underway = max(0, self._missed_underway - missed)
+        self._referred += count
+        self._missed += missed
+        if self._referred > _SAMPLE:
+            self._referred //= 2
+            self._missed //= 2
+
+    def missed(self, count: int, now: float) -> None:
+        """So many references failed at the peer. `now` in seconds, monotonic.
+
+        They may be of all that is under way: the peer asks at once for what many batches lack, on many streams.
+        """
+        self._found //= 2
+        self._missed_underway += count
+        missed = self._missed + self._missed_underway
+        if missed > _FEWEST_MISSES and missed > _MISS_SHARE * (self._referred + self._referred_underway):
+            self._suspend(now)
+
+    def gone(self, now: float) -> None:
+        """A chunk that the peer missed was lost here, too, which ends its stream: where one is, others may be.
+
+        Each of them would end the stream that refers to it, one after the other, so that none got through.
+        """
+        self._suspend(now)
+
+    def tick(self, now: float) -> None:
+        """End a suspension whose time has come; to be called about once a second."""
+        if not self.referring and now >= self._suspended_until:
+            self.referring = True
+            self._referred = self._missed = self._missed_underway = 0
+
+    def _suspend(self, now: float) -> None:
+        self._suspended_until = now + _SUSPENSION
+        self.referring = False
