@@ -29,7 +29,6 @@ from proxy.observe.counters import Traffic
 from proxy.observe.waiting import Waiting
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import PeerError
-from proxy.reduction.batch import CODEC_NONE
 from proxy.reduction.outgoing import OutgoingBatch
 
 _CPU, _SOURCE = Waiting.CPU, Waiting.SOURCE  # each read passes here, and attributes of an enum class are slow to read
@@ -208,7 +207,7 @@ class Relay(asyncio.BufferedProtocol):
         self._traffic.fills += 1
         if not data:
             self._owner.holdings.reliability.gone(self._loop.time())
-        self._owner.streams.send_fill(self.stream, name, CODEC_NONE, len(data), data)
+        self._owner.streams.send_fill(self.stream, name, data)
 
     def loading(self, loading: bool) -> None:
         """A chunk that the peer has missed is being read from our disk, or no longer."""

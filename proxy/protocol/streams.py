@@ -191,9 +191,9 @@ class Streams:
         stream = self._state.find(number)
         return stream is not None and stream.outgoing.fill_fits
 
-    def send_fill(self, number: int, name: bytes, codec: int, size: int, data: bytes) -> None:
-        """Answer a MISS: a chunk, or a run's list, of `size` bytes in that codec; size 0 if it is gone."""
-        self._send_control(number, FrameType.FILL, encode_fill(name, codec, size, data))
+    def send_fill(self, number: int, name: bytes, data: bytes) -> None:
+        """Answer a MISS: a chunk, or a run's list, as it is (codec 0); nothing if it is gone."""
+        self._send_control(number, FrameType.FILL, encode_fill(name, 0, len(data), data))
 
     def _send_control(self, number: int, kind: FrameType, payload: bytes) -> None:
         stream = self._state.find(number)

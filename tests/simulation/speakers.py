@@ -136,7 +136,7 @@ class Speaker:
         for name in names:
             assert name in self.referred, "asked for what nobody referred to"
             size = self.site.world.rng.choice([1, 5000, 200_000])
-            self.site.tunnel.streams.send_fill(self.stream, name, 0, size, bytes(size))
+            self.site.tunnel.streams.send_fill(self.stream, name, bytes(size))
 
     def filled(self, name: bytes) -> None:
         assert name == self.missing, "filled, but not asked for, or twice"

@@ -64,7 +64,7 @@ class Relay:
 
     def fill(self, name: bytes, data: bytes) -> None:
         self.filled.append(name)
-        self._script.tunnel.streams.send_fill(self.stream, name, 0, len(data), data)
+        self._script.tunnel.streams.send_fill(self.stream, name, data)
 
     def loading(self, loading: bool) -> None:
         self.loads.append(loading)

@@ -83,7 +83,7 @@ def test_the_conversation() -> None:
     talk.says("west", 1)
     east.send_miss(number, [NAME])
     talk.says("east", 1)
-    west.send_fill(number, NAME, 0, len(CHUNK), CHUNK)
+    west.send_fill(number, NAME, CHUNK)
     talk.says("west", 1, lost=True)
     for site in talk.sites.values():
         site.lane_down(1, talk.now)

@@ -95,7 +95,7 @@ def test_what_a_reset_discards_counts_until_the_peer_has_it() -> None:
         return script.tunnel.streams.fill_fits
 
     while room():
-        script.tunnel.streams.send_fill(stream, bytes(32), 0, 256 << 10, bytes(256 << 10))
+        script.tunnel.streams.send_fill(stream, bytes(32), bytes(256 << 10))
         script.take()
     assert not room()
     script.tunnel.streams.reset(stream, ResetCode.ORIGIN_RESET, "")
@@ -112,7 +112,7 @@ def test_what_a_reset_discards_before_it_was_sent_counts_no_more() -> None:
     script = Script()
     script.accepted(1)
     while script.tunnel.streams.fill_fits:
-        script.tunnel.streams.send_fill(1, bytes(32), 0, 256 << 10, bytes(256 << 10))
+        script.tunnel.streams.send_fill(1, bytes(32), bytes(256 << 10))
     script.tunnel.streams.reset(1, ResetCode.ORIGIN_RESET, "")
     assert script.tunnel.streams.fill_fits
 
@@ -121,7 +121,7 @@ def test_what_a_stream_that_the_peer_resets_had_unacknowledged_holds_nobody_back
     """No ACK will tell of it."""
     script = Script()
     script.accepted(1), script.accepted(3)
-    fill = bytes(32), 0, 256 << 10, bytes(256 << 10)
+    fill = bytes(32), bytes(256 << 10)
     while script.tunnel.streams.fill_fits:
         script.tunnel.streams.send_fill(1, *fill)
         script.take()
@@ -135,7 +135,7 @@ def fills_that_may_wait(script: Script, stream: int) -> int:
     script.accepted(stream)
     count = 0
     while script.tunnel.streams.fill_fits:
-        script.tunnel.streams.send_fill(stream, bytes(32), 0, 256 << 10, bytes(256 << 10))
+        script.tunnel.streams.send_fill(stream, bytes(32), bytes(256 << 10))
         count += 1
     return count
 

@@ -215,7 +215,7 @@ def test_we_leave_16_mib_of_them_unacknowledged_at_most() -> None:
     script.acknowledge(other, 1)
     for stream in (1, other):
         for _ in range(40):
-            script.tunnel.streams.send_fill(stream, NAME, 0, 262144, bytes(262144))
+            script.tunnel.streams.send_fill(stream, NAME, bytes(262144))
     assert len(script.take()) == 63
     script.acknowledge(1, 3)
     assert len(script.take()) == 2
@@ -233,9 +233,9 @@ def test_what_a_stream_had_unacknowledged_holds_nobody_back_when_the_peer_has_re
     script.take()
     script.acknowledge(other, 1)
     for _ in range(63):
-        script.tunnel.streams.send_fill(1, NAME, 0, 262144, bytes(262144))
+        script.tunnel.streams.send_fill(1, NAME, bytes(262144))
     assert len(script.take()) == 63
-    script.tunnel.streams.send_fill(other, NAME, 0, 262144, bytes(262144))
+    script.tunnel.streams.send_fill(other, NAME, bytes(262144))
     script.tunnel.streams.send_data(other, batch(9), 9)
     assert script.take() == []
     script.give(FrameType.RESET, 1, 1, encode_reset(ResetCode.ORIGIN_RESET, "gone"))
@@ -247,7 +247,7 @@ def test_a_stream_that_is_over_waits_for_nothing() -> None:
     script = Script()
     script.accepted(1)
     for _ in range(UNCREDITED_FRAMES + 1):
-        script.tunnel.streams.send_fill(1, NAME, 0, 1, b"x")
+        script.tunnel.streams.send_fill(1, NAME, b"x")
     assert len(script.take()) == UNCREDITED_FRAMES
     script.tunnel.streams.reset(1, ResetCode.INTERNAL, "")
     assert len(script.take()) == 1
@@ -260,7 +260,7 @@ def test_other_frames_overtake_data() -> None:
     script.accepted(1)
     script.tunnel.streams.send_data(1, batch(9), 9)
     script.tunnel.streams.send_end(1, 9, b"")
-    script.tunnel.streams.send_fill(1, NAME, 0, 1, b"x")
+    script.tunnel.streams.send_fill(1, NAME, b"x")
     assert script.take() == ["FILL 1#1 1", "DATA 1#2 9", "END 1#3 9"]
 
 
@@ -270,7 +270,7 @@ def test_a_reset_discards_all_else_and_leaves_no_gap_to_wait_for() -> None:
     script.tunnel.streams.send_data(1, batch(9), 9)
     assert script.take() == ["DATA 1#1 9"]
     script.tunnel.streams.send_data(1, batch(9), 9)
-    script.tunnel.streams.send_fill(1, NAME, 0, 1, b"x")
+    script.tunnel.streams.send_fill(1, NAME, b"x")
     script.tunnel.streams.reset(1, ResetCode.CORRUPT, "why")
     assert script.take() == ["RESET 1#2 CORRUPT"]
     assert script.tunnel.figures.unacked_bytes == 256 + 2 + 3

@@ -140,7 +140,7 @@ def test_a_stream_that_we_open() -> None:
     script.tunnel.streams.send_data(stream, batch(500), 500)
     assert script.take() == ["OPEN 1#0 array", "DATA 1#1 500"]
     assert script.give(FrameType.MISS, 1, 0, PAYLOADS[FrameType.MISS]) == [MissReceived(1, (NAME,))]
-    script.tunnel.streams.send_fill(1, NAME, 0, 3, b"abc")
+    script.tunnel.streams.send_fill(1, NAME, b"abc")
     assert script.take() == ["FILL 1#2 3"]
     assert script.give(FrameType.ACCEPT, 1, 1) == [StreamAccepted(1)]
     assert script.data(1, 2, 70) == [DataReceived(1, 70, batch(70))]
@@ -212,7 +212,7 @@ def test_streams_that_have_just_ended_take_everything_and_do_nothing() -> None:
     tunnel.streams.send_data(1, batch(5), 5)
     tunnel.streams.send_end(1, 0, b"")
     tunnel.streams.send_miss(1, [NAME])
-    tunnel.streams.send_fill(1, NAME, 0, 0, b"")
+    tunnel.streams.send_fill(1, NAME, b"")
     tunnel.streams.consumed(1)
     tunnel.streams.reset(1, ResetCode.INTERNAL, "")
     assert tunnel.streams.sendable(1) == 0

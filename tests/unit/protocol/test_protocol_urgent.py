@@ -95,7 +95,7 @@ def test_fills_that_went_while_bulk_of_their_stream_waited_cost_it_no_turns_late
         nonlocal fills
         if line.now >= fills * 0.14:
             fills += 1
-            line.tunnel.streams.send_fill(filled, b"name".ljust(32), 0, 200 * KIB, bytes(200 * KIB))
+            line.tunnel.streams.send_fill(filled, b"name".ljust(32), bytes(200 * KIB))
 
     line.run(20, fill)
     line.run(2 * LEAD_MAX / (20 / 3 * MBIT) + 1)
