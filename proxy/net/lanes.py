@@ -152,7 +152,7 @@ class Lanes:
         """Once a second: tend the lanes, and see whether more or fewer would do."""
         self._tend(now)
         wire = self.wire()
-        lossy = self._loss.see(now, wire["packets"], wire["repeated"])
+        lossy = self._loss.see(now, wire["packets"], wire["lost"])
         bbr = any(lane.congestion_control == BBR for lane in self)
         copying = lossy or (bbr and self._lossy_there)  # a line that loses packets one way mostly does both ways
         self._tunnel.copy(max((lane.tcp_info().delivery_rate for lane in self), default=0) if copying else 0)
@@ -247,5 +247,5 @@ def _wire(lane: Lane) -> Counter[str]:
         retransmitted=info.bytes_retransmitted,
         received=info.bytes_received,
         packets=info.packets,
-        repeated=info.packets_repeated,
+        lost=info.packets_lost,
     )

@@ -24,13 +24,16 @@ class Loss:
         self._until = float("-inf")  # until then the line counts as lossy
 
     def see(self, now: float, sent: int, lost: int) -> bool:
-        """True if the line is lossy. Totals of packets on all lanes together; `now` in seconds."""
-        newly_sent, newly_lost = max(0, sent - self._before[0]), max(0, lost - self._before[1])
+        """True if the line is lossy. Totals of packets on all lanes together; `now` in seconds.
+
+        `lost` may fall: that a packet was not lost is known a round trip after it was taken to be.
+        """
+        newly_sent, newly_lost = max(0, sent - self._before[0]), lost - self._before[1]
         self._before = sent, lost
         kept = exp(-newly_sent / MEMORY)
         self._sent = self._sent * kept + newly_sent
-        self._lost = self._lost * kept + newly_lost
-        if newly_lost and self._lost > LOSSY * self._sent:
+        self._lost = max(0.0, self._lost * kept + newly_lost)
+        if newly_lost > 0 and self._lost > LOSSY * self._sent:
             self._note(now)
         return now < self._until
 

@@ -22,7 +22,8 @@ _DELIVERY_RATE = 160  # tcpi_delivery_rate, u64, bytes a second
 _RECEIVER_LIMITED = 176  # tcpi_rwnd_limited, u64, microseconds
 _BYTES_SENT = 200  # tcpi_bytes_sent, u64, with retransmissions
 _BYTES_RETRANS = 208  # tcpi_bytes_retrans, u64
-_LENGTH = 216
+_NEEDLESS = 216  # tcpi_dsack_dups, u32
+_LENGTH = 220
 _TCP_CLOSE = 7
 _TCP_CLOSE_WAIT = 8
 
@@ -44,8 +45,9 @@ class TcpInfo:
     bytes_received: int = 0
     packets: int = 0
     """Packets sent with payload, those sent again included; modulo 2^32."""
-    packets_repeated: int = 0
-    """Of these, those that were sent again."""
+    packets_lost: int = 0
+    """Of these, those sent again for others that had not arrived, as far as is known. Where a host is busy TCP often
+    takes for lost what was not: the other end then says that it has got it twice (DSACK, RFC 2883)."""
     empty_packets: int = 0
     """Packets sent without payload, mostly acknowledgements; modulo 2^32."""
     delivery_rate: int = 0
@@ -69,7 +71,7 @@ def tcp_info(connection: socket.socket) -> TcpInfo | None:
         bytes_retransmitted=retransmitted,
         bytes_received=_u64(data, _BYTES_RECEIVED),
         packets=_u32(data, _DATA_PACKETS),
-        packets_repeated=_u32(data, _PACKETS_REPEATED),
+        packets_lost=max(0, _u32(data, _PACKETS_REPEATED) - _u32(data, _NEEDLESS)),
         empty_packets=(_u32(data, _PACKETS) - _u32(data, _DATA_PACKETS)) & 0xFFFFFFFF,
         delivery_rate=_u64(data, _DELIVERY_RATE),
         receiver_limited_seconds=_u64(data, _RECEIVER_LIMITED) / 1e6,

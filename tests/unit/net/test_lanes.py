@@ -88,7 +88,7 @@ def test_its_own_loss_has_a_side_wish_for_more_if_the_number_is_not_fixed(fixed:
         lanes = Lanes(scene, fixed)
         lanes.add(cast(Lane, lane))
         for now, lost in ((1.0, 3), (1.0 + AGAIN[0], 6)):
-            lane.info = TcpInfo(delivery_rate=1000, packets=100 * lost, packets_repeated=lost)
+            lane.info = TcpInfo(delivery_rate=1000, packets=100 * lost, packets_lost=lost)
             lanes.sample(now)
         return scene
 

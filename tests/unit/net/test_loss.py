@@ -70,3 +70,10 @@ def test_counters_that_begin_anew_are_no_loss() -> None:
     line.see(1.0, 1 << 32, 1000)
     assert not line.see(1.0 + SOONEST, 1000, 0)
     assert not line.see(2.0 + SOONEST, 2000, 0)
+
+
+def test_what_turns_out_to_have_arrived_was_not_lost() -> None:
+    line = Loss()
+    line.see(1.0, 100, 3)
+    line.see(2.0, 200, 0)
+    assert not line.see(1.0 + SOONEST, 700, 1)

@@ -2,7 +2,9 @@
 
 import asyncio
 import socket
+import struct
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 import uvloop
@@ -92,3 +94,16 @@ def test_packets_are_marked_whichever_way_the_address_is_written(host: str) -> N
         ipv6 = socket.IPPROTO_IPV6, socket.IPV6_TCLASS
         option = ipv6 if sent_as == socket.AF_INET6 else (socket.IPPROTO_IP, socket.IP_TOS)
         assert near.getsockopt(*option) == 46 << 2
+
+
+@pytest.mark.parametrize(("twice", "lost"), [(0, 5), (3, 2), (5, 0), (6, 0)])
+def test_a_packet_that_came_twice_was_not_lost(twice: int, lost: int) -> None:
+    class Kernel:
+        """Answers as Linux does, struct tcp_info: tcpi_total_retrans and tcpi_dsack_dups."""
+
+        def getsockopt(self, level: int, option: int, length: int) -> bytes:
+            return (bytes(100) + struct.pack("=I", 5) + bytes(112) + struct.pack("=I", twice) + bytes(20))[:length]
+
+    info = tcp_info(cast(socket.socket, Kernel()))
+    assert info is not None
+    assert info.packets_lost == lost
