@@ -11,8 +11,10 @@ from proxy.protocol.errors import Misuse, PeerError
 DATA_OVERHEAD = 256
 """What every DATA frame costs beside its bytes; pays for the bookkeeping of tiny ones."""
 WIDE = 2
-"""While the peer is trusted (`Trust`), the plain bytes that may be under way: so many times its largest window for one
-stream, so many times the tunnel's memory for all."""
+"""As far as the peer is trusted (`Trust`), the plain bytes that may be under way: so many times its largest window for
+one stream, so many times the tunnel's memory for all."""
+TRUST_PART = 8
+"""The peer is trusted with so many times what it lately had of what it was believed to have."""
 LEAN_PART = 8
 """Where costs are lean a frame costs at least one part in so many of its plain length. So of data that the far site
 knows up to eight windows may be under way, which the near array believes delivered."""
@@ -32,21 +34,26 @@ class Trust:
     """Whether streams may have more plain bytes under way than their windows hold, as lean costs allow. One a tunnel.
 
     What is under way is pinned in our store, which may be small; and should the peer not have it, each batch in turn
-    would have to ask for what it lacks, which takes a round trip.
+    would have to ask for what it lacks, which takes a round trip. So it grows with what was found, as in slow start.
     """
 
     def __init__(self, most: int) -> None:
         """`most`: bytes that all streams together may have under way before none may have more than its window."""
         self._most = most
-        self.given = False
-        """The driver has found that the peer lately had what it was believed to have."""
+        self._bound = 0  # the same, as far as the peer is trusted
         self.under_way = 0
         """Plain costs of what all streams have sent and the far arrays have not consumed."""
 
     @property
     def wide(self) -> bool:
         """True if a stream may have more under way than its window."""
-        return self.given and self.under_way < self._most
+        return self.under_way < self._bound
+
+    def prove(self, proven: int) -> bool:
+        """The peer lately had so many bytes of what it was believed to have. True if streams may be wide since then."""
+        wide = self.wide
+        self._bound = min(self._most, TRUST_PART * proven)
+        return self.wide and not wide
 
 
 class SendCredit:

@@ -155,11 +155,9 @@ class Streams:
             self._state.awaiting.sent(stream)
             self._state.scheduler.add(stream, self._clock.now)
 
-    def trust(self, given: bool) -> None:
-        """`given`: the peer lately had what it was believed to have, so more of that may be under way (`Trust`)."""
-        trust = self._state.trust
-        if given != trust.given:
-            trust.given = given
+    def trust(self, proven: int) -> None:
+        """The peer lately had so many bytes of what it was believed to have (`Trust`)."""
+        if self._state.trust.prove(proven):
             self._state.awaiting.look_at_all()
 
     # -- what the peer sends -------------------------------------------------------------------------------------

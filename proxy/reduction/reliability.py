@@ -7,10 +7,8 @@ _MISS_SHARE = 0.05
 """Where more references than either were missed, they are suspended."""
 _SUSPENSION = 30.0
 """Seconds."""
-_PROVEN = 32 << 20
-"""Bytes found at the peer from which on it is trusted (`Reliability.proven`)."""
 _REMEMBERED = 1 << 30
-"""Of these, so many count at most. Whenever something was missed the sum is halved."""
+"""Of the bytes that were found at the peer so many count at most (`Reliability.proven`)."""
 
 
 class Reliability:
@@ -22,7 +20,8 @@ class Reliability:
     def __init__(self) -> None:
         self.referring = True
         """False while references are suspended."""
-        self._found = 0  # bytes
+        self.proven = 0
+        """Bytes that the peer lately knew, as was believed. Whenever something was missed they are halved."""
         self._referred = 0  # references that are under way no more
         self._missed = 0  # of these
         self._referred_underway = 0
@@ -31,12 +30,7 @@ class Reliability:
 
     def found(self, known: int) -> None:
         """The peer knew so many bytes that it was believed to know."""
-        self._found = min(self._found + known, _REMEMBERED)
-
-    @property
-    def proven(self) -> bool:
-        """True if the peer lately knew what it was believed to know: a few misses are no flood."""
-        return self._found >= _PROVEN
+        self.proven = min(self.proven + known, _REMEMBERED)
 
     def referred(self, count: int) -> None:
         """So many references were sent."""
@@ -57,7 +51,7 @@ class Reliability:
 
         They may be of all that is under way: the peer asks at once for what many batches lack, on many streams.
         """
-        self._found //= 2
+        self.proven //= 2
         self._missed_underway += count
         missed = self._missed + self._missed_underway
         if missed > _FEWEST_MISSES and missed > _MISS_SHARE * (self._referred + self._referred_underway):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from proxy.protocol.codes import FrameType
-from proxy.protocol.credit import WIDE, SendCredit, Trust
+from proxy.protocol.credit import TRUST_PART, WIDE, SendCredit, Trust
 from proxy.protocol.frames import BATCH_MIN, decode_waive
 from proxy.protocol.incoming import Incoming, KeptLedger
 from proxy.protocol.outgoing import Outgoing, SendLedger
@@ -142,7 +142,7 @@ class Windows(RuleBasedStateMachine):
         super().__init__()
         self.budget = WindowBudget(TOTAL)
         self.trust = Trust(TOTAL)
-        self.trust.given = True
+        self.trust.prove(TOTAL)
         self.ledgers = SendLedger(1 << 30), KeptLedger()
         self.live: list[Flow] = []
         self.now = 0.0
@@ -250,9 +250,9 @@ class Windows(RuleBasedStateMachine):
         for flow in resting:
             flow.told.append(flow.window.recall())
 
-    @rule(given=st.booleans())
-    def trust_changes(self, given: bool) -> None:
-        self.trust.given = given
+    @rule(proven=st.integers(0, TOTAL // TRUST_PART))
+    def trust_changes(self, proven: int) -> None:
+        self.trust.prove(proven)
 
     @rule(seconds=st.sampled_from([AT_SPEED, IN_TURNS, SLOWLY, 10.0]))
     def wait(self, seconds: float) -> None:

@@ -77,7 +77,7 @@ def test_frames_are_paid_for_where_what_is_known_costs_less(
 ) -> None:
     """As a relay does it: all that is allowed is read, of what is known and what is new in any order."""
     near, trust = knowing(), Trust(1 << 30)
-    trust.given = True
+    trust.prove(1 << 30)
     outgoing = Outgoing(SendLedger(1 << 30), SendCredit(initial, 1 << 30, trust), lean=True)
     encoder = Encoder(Chunker(), cast(ChunkStore, near.store), near.holdings, Compressor(None))
     data = b"".join(DATA[:400_000][:n] if old else DATA[-n:] for old, n in parts)
@@ -109,12 +109,12 @@ def test_frames_are_paid_for_where_what_is_known_costs_less(
 
 def test_what_is_known_leaves_room_for_more() -> None:
     trust = Trust(1 << 30)
-    trust.given = True
+    trust.prove(1 << 30)
     outgoing = Outgoing(SendLedger(1 << 30), SendCredit(256 << 10, 1 << 30, trust), lean=True)
     assert outgoing.room_beside(0) <= outgoing.room
     assert outgoing.room_beside(240 << 10) > 180 << 10
     assert outgoing.room_beside(400 << 10) == 112 << 10, "a batch has a bound"
-    trust.given = False
+    trust.prove(0)
     assert outgoing.room_beside(240 << 10) < 16 << 10, "that much would be under way"
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from proxy.protocol.codes import Capability, FrameType, ResetCode
-from proxy.protocol.credit import LEAN_PART, WIDE, SendCredit, Trust, cost_of
+from proxy.protocol.credit import LEAN_PART, TRUST_PART, WIDE, SendCredit, Trust, cost_of
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.events import Writable
 from proxy.protocol.frames import encode_end, encode_reset
@@ -54,9 +54,9 @@ def test_of_known_data_no_more_than_the_window_is_under_way_until_the_peer_is_tr
     credit = SendCredit(8 * MIB, 64 * MIB, trust)
     known(credit, 8)
     assert credit.room == 0
-    trust.given = True
+    trust.prove(32 * MIB)
     assert credit.room > 6 * MIB
-    trust.given = False
+    trust.prove(0)
     assert credit.room == 0
     credit.update(credit.sent // 2, 12 * MIB)
     assert 7 * MIB < credit.room < 8 * MIB, "what is consumed makes room"
@@ -71,22 +71,23 @@ def test_who_waits_for_room_hears_that_the_peer_is_trusted() -> None:
         script.take()
     script.tunnel.streams.await_room(1)
     assert script.events() == []
-    script.tunnel.streams.trust(True)
+    script.tunnel.streams.trust(1 << 30)
     assert script.events() == [Writable(1)]
 
 
 def test_a_trusted_peer_has_no_more_under_way_than_twice_the_largest_window() -> None:
     trust = Trust(1 << 40)
-    trust.given = True
+    trust.prove(1 << 40)
     credit = SendCredit(16 * MIB, 16 * MIB, trust)
     known(credit, WIDE * 16 - 1)
     assert 0 < credit.room < MIB
 
 
-def test_all_streams_together_have_a_bound_and_each_keeps_its_window() -> None:
-    """So one whose array takes nothing does not keep another from sending."""
-    trust = Trust(32 * MIB)
-    trust.given = True
+@pytest.mark.parametrize(("most", "proven"), [(32 * MIB, 1 << 40), (1 << 40, 32 * MIB // TRUST_PART)])
+def test_all_streams_together_have_a_bound_and_each_keeps_its_window(most: int, proven: int) -> None:
+    """So one whose array takes nothing does not keep another from sending. The bound follows what was found."""
+    trust = Trust(most)
+    trust.prove(proven)
     stuck, other = (SendCredit(8 * MIB, 64 * MIB, trust) for _ in range(2))
     known(stuck, 33)
     assert other.room == 8 * MIB - 256
@@ -103,7 +104,7 @@ def test_what_a_stream_that_is_reset_had_under_way_counts_no_more(by: str) -> No
     script = Script(capabilities=(Capability.LEAN,), memory=MIB)
     script.accepted(1)
     script.accepted(3)
-    script.tunnel.streams.trust(True)
+    script.tunnel.streams.trust(1 << 30)
     script.credit(1, 0, 8 * MIB)
     for _ in range(4 * WIDE):
         script.tunnel.streams.send_data(1, batch(MIB // 4, 100), MIB // 4)
