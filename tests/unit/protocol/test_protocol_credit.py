@@ -54,7 +54,9 @@ def test_of_known_data_no_more_than_the_window_is_under_way_until_the_peer_is_tr
     credit = SendCredit(8 * MIB, 64 * MIB, trust)
     known(credit, 8)
     assert credit.room == 0
-    trust.prove(32 * MIB)
+    trust.prove(8 * MIB // TRUST_PART)
+    assert credit.room == 0
+    trust.prove(9 * MIB // TRUST_PART)
     assert credit.room > 6 * MIB
     trust.prove(0)
     assert credit.room == 0
