@@ -79,10 +79,11 @@ class Fills:
 
     def drop(self, relay: FillSource) -> None:
         """The relay has ended. What it had unacknowledged no longer counts, so others may go on; the caller pumps."""
-        self._missed.pop(relay, None)
-        self._held.discard(relay)
-        if relay in self._cold:
-            self._cold.remove(relay)
+        if self._missed.pop(relay, None) is not None:
+            self._held.discard(relay)
+            for waiting in (self._turns, self._ready, self._cold):  # no turn may come for as long as the peer likes
+                if relay in waiting:
+                    waiting.remove(relay)
         self.go_on()
 
     def arrived(self, relay: FillSource) -> None:

@@ -274,6 +274,27 @@ def test_nothing_is_kept_of_a_stream_that_ended_while_it_waited(stage: Stage, lo
     assert seen() is None
 
 
+@pytest.mark.parametrize("cold", [False, True])
+def test_nothing_is_kept_of_a_stream_that_ended_before_its_turn(stage: Stage, cold: bool) -> None:
+    """A peer that acknowledges nothing of one stream lets no other have its turn, and may reset and open many."""
+    relay = Relay(stage.script, stage.other.stream)
+    name = (2000).to_bytes(32, "big")
+    if cold:
+        stage.worker.cold = {name}
+        stage.miss(relay, 2000)
+    stage.miss(stage.one, *range(1024))
+    if cold:
+        stage.worker.loaded()
+    else:
+        stage.miss(relay, 2000)
+    assert not relay.filled
+    stage.fills.drop(relay)
+    seen = weakref.ref(relay)
+    del relay
+    gc.collect()
+    assert seen() is None
+
+
 class Disk(Worker):
     """What it was asked for last is in memory: there is no room for more."""
 
