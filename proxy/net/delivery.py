@@ -83,6 +83,11 @@ class Delivery:
         self._text.stop()
         self._decoder.close()
 
+    @property
+    def held(self) -> bool:
+        """It waits for something at this site, other than the array: whoever is to end that still refers to it."""
+        return self._held_by is not None
+
     # -- the peer ------------------------------------------------------------------------------------------------
 
     def data(self, batch: memoryview) -> None:

@@ -85,6 +85,7 @@ class Relays:
         self.volumes = Volumes()
         """What iSCSI connections, ended and live, have read and written."""
         self._live: dict[int, Relay] = {}
+        self._unread: set[Relay] = set()  # that have ended while the store was to read something for them
         self.relief = Relief()
         """How much the peer's store is spared."""
         now = self._loop.time()
@@ -136,6 +137,8 @@ class Relays:
         relay.coders.close()
         if relay.in_order:
             self.leaving.add(relay)
+        if relay.delivery.held:
+            self._unread.add(relay)
         self.ended.add(relay)
         log.info("stream %d of %s with %s ended: %s", relay.stream, relay.name, self._peer, relay.reason)
         self.pump()
@@ -188,10 +191,17 @@ class Relays:
 
     @property
     def _untaken(self) -> str:
-        """Why no stream may begin: too many that have ended still keep a socket and bytes. Empty if one may."""
-        if len(self.leaving) < self._most:
-            return ""
-        return f"the arrays of {self._most} streams that have ended have not taken their last bytes yet"
+        """Why no stream may begin: too many that have ended are still kept. Empty if one may."""
+        if len(self.leaving) >= self._most:
+            return f"the arrays of {self._most} streams that have ended have not taken their last bytes yet"
+        if len(self._unread) >= self._most and len(self._forget_read()) >= self._most:
+            return f"the store has yet to read what {self._most} streams that have ended were to be given"
+        return ""
+
+    def _forget_read(self) -> set[Relay]:
+        """Let go of those for which the store has read; those that are left."""
+        self._unread = {relay for relay in self._unread if relay.delivery.held}
+        return self._unread
 
     def _coders(self, stream: int, name: str, protocol: Carries | None, portals: Portals | None = None) -> Coders:
         fell = partial(self._fell_back, name, protocol)
@@ -259,6 +269,7 @@ class Relays:
         """Once a second, `now` by the loop's clock: see what no event tells, and end suspensions."""
         for relay in (*self, *self.leaving):
             relay.sample()
+        self._forget_read()
         if self._holdings is not None:
             self._holdings.reliability.tick(now)
         self.relief.tick(self._tunnel.round_trip)

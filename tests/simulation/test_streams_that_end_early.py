@@ -1,9 +1,13 @@
 """A stream may be over before everything of it has begun: what was said arrives all the same."""
 
 import asyncio
+import gc
+import random
+from weakref import ReferenceType, ref
 
 import pytest
 
+from proxy.net.relay import Relay
 from proxy.protocol.settings import TunnelSettings
 from tests.simulation.relayed import Array, Sites, tell
 
@@ -52,5 +56,38 @@ def test_arrays_that_do_not_take_their_last_bytes_are_no_more_than_streams_may_b
         near.say(b"again")
         await asyncio.sleep(5)
         assert bytes((await sites.target()).got) == b"again"
+
+    tell(story, TunnelSettings(streams=2))
+
+
+def test_streams_that_end_while_the_store_reads_for_them_are_no_more_than_streams_may_be() -> None:
+    """A disk reads less in a second than a peer can open streams, have each wait for a chunk, and reset them."""
+
+    async def story(sites: Sites) -> None:
+        content = random.Random(1).randbytes(1 << 20)
+        near, relay = sites.open()
+        near.say(content)
+        await asyncio.sleep(5)
+        sites.far_store.cold, sites.loop.delays = True, (10.0,)
+        reasons, ended = list[str](), list[ReferenceType[Relay]]()
+        for _ in range(3):
+            await sites.target()
+            ended += map(ref, sites.far.relays)
+            relay.array_lost()
+            near, relay = sites.open()
+            near.say(content)
+            await asyncio.sleep(1)
+            reasons.append(relay.reason)
+        assert reasons[:2] == ["", ""]
+        assert "the store has yet to read what 2 streams that have ended were to be given" in reasons[2]
+        await asyncio.sleep(20)
+        sites.far.sample()
+        gc.collect()
+        assert [relay() for relay in ended] == [None, None, None]
+        sites.loop.delays = (0.0,)
+        near, relay = sites.open()
+        near.say(content)
+        await asyncio.sleep(5)
+        assert bytes((await sites.target()).got) == content
 
     tell(story, TunnelSettings(streams=2))
