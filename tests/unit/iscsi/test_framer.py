@@ -360,6 +360,14 @@ def test_a_login_text_that_is_too_long_to_be_looked_at() -> None:
     assert pair.out.framer.fallen == "a login text longer than is looked at"
 
 
+def test_a_login_that_is_none_behind_others() -> None:
+    """What has begun as iSCSI may still go on as something else."""
+    direction = logged_in().out
+    none = pdu(0x43, 0x88)
+    assert direction.send(none) == none
+    assert direction.framer.fallen == "a login that is none"
+
+
 def test_nothing_is_understood_behind_a_second_login() -> None:
     """Nor data like that before it."""
     pair = logged_in()

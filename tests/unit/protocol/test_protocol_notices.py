@@ -172,6 +172,30 @@ def test_a_quarter_of_what_the_peer_grants_itself_is_told_after_5_ms(granted: in
     assert script.take() == [f"CREDIT 2:{64 << 10}/{(64 << 10) + (1 << 20)}"]
 
 
+def test_that_waits_no_longer_if_more_comes() -> None:
+    """A peer that sends on and on would hear of nothing until a quarter of our window was consumed."""
+    script = receiving(initial_credit=1 << 20, streams=16)
+    assert consumed(script, 1, 16 << 10, 1.0) == consumed(script, 2, 10, 1.004) == []
+    script.at(1.005)
+    assert [text for text in script.take() if text.startswith("CREDIT")] == [f"CREDIT 2:16906/{16906 + (1 << 20)}"]
+
+
+@pytest.mark.parametrize(("granted", "heard"), [((64 << 10) + 1024, 1.005), ((64 << 10) + 1028, 1.2)])
+def test_what_it_grants_itself_is_the_most_that_it_grants_at_a_time(granted: int, heard: float) -> None:
+    """Beyond what it has consumed; and what it has granted once tells of its settings whatever it grants later."""
+    script = receiving(initial_credit=1 << 20, streams=16)
+    script.accepted(1)
+    script.tunnel.streams.send_data(1, batch(10000), 10000)
+    script.take()
+    script.credit(1, 10256, 10256 + granted)
+    script.credit(3, 0, 64 << 10)
+    script.data(2, 1, 16 << 10)
+    script.flush()
+    script.at(1.0)
+    script.tunnel.streams.consumed(2)
+    assert script.tunnel.next_deadline() == pytest.approx(heard)
+
+
 @pytest.mark.parametrize("next_", [0, 1])
 def test_late_acks_are_ignored(next_: int) -> None:
     script = Script()

@@ -102,12 +102,13 @@ def test_connections_that_are_reset_before_they_are_accepted() -> None:
     play(scene)
 
 
+@pytest.mark.parametrize(("minute", "told"), [(3600.0, 1), (0.0, 2)])
 def test_failures_of_accept_do_not_end_the_listener(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, minute: float, told: int
 ) -> None:
-    """As the kernel reports them for connections that are gone, or for want of descriptors, which is told once."""
+    """As the kernel reports them for connections that are gone, or for want of descriptors: told once a minute."""
     monkeypatch.setattr("proxy.web.gate._PAUSE", 0.0)
-    monkeypatch.setattr("proxy.web.gate._TOLD_AGAIN", 3600.0)
+    monkeypatch.setattr("proxy.web.gate._TOLD_AGAIN", minute)
 
     async def scene() -> None:
         accept = asyncio.get_running_loop().sock_accept
@@ -137,7 +138,7 @@ def test_failures_of_accept_do_not_end_the_listener(
         await server.shutdown(1.0)
 
     play(scene)
-    assert caplog.messages == ["the status listener cannot accept: [Errno 24] no more"]
+    assert caplog.messages == ["the status listener cannot accept: [Errno 24] no more"] * told
 
 
 def test_who_says_nothing_or_half_a_request_is_ended() -> None:
