@@ -127,7 +127,7 @@ class Lane(asyncio.BufferedProtocol):
         connection: socket.socket = transport.get_extra_info("socket")
         self._outlet = Outlet(connection, self._room_again)
         self.congestion_control = choose_congestion_control(connection, self._wanted_congestion_control)
-        self._reader = FrameReader()
+        self._reader = FrameReader(first=True)
         self._rounds = Rounds()
         self._unpaused = Unpaused(connection, self._connected_at)
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
@@ -168,7 +168,7 @@ class Lane(asyncio.BufferedProtocol):
                 if frame.type == FrameType.CLOSE:
                     self._transport.abort()
         except PeerError:
-            self._reader = FrameReader()  # drop it and go on: the other side may still have to read our CLOSE
+            self._reader = FrameReader(first=True)  # drop it and go on: the other side may still have to read our CLOSE
 
     def _await_round(self, rounds: Rounds) -> None:
         """The peer's time in this round of the loop is used up: read no more until the next one."""
@@ -235,6 +235,7 @@ class Lane(asyncio.BufferedProtocol):
     def start(self, peer: LanePeer, rounds: Rounds) -> None:
         """HELLOs have been exchanged: frames may flow. `rounds`: the peer's."""
         self.up = True
+        self._reader.go_on()
         self._peer = peer
         self._rounds = rounds
         self.since = asyncio.get_running_loop().time()
@@ -321,10 +322,8 @@ class Lane(asyncio.BufferedProtocol):
             code, reason = decode_close(frame.payload)
             only_looked = code is CloseCode.SURPLUS and not self.dialler  # as `isthmus doctor` does
             self.abort(f"refused by the other side: {reason} ({code.name.lower()})", needless=only_looked)
-        elif frame.type == FrameType.HELLO:
-            self.owner.hello(self, Hello.decode(frame.payload))
         else:
-            raise PeerError.of(frame, "comes before HELLO")
+            self.owner.hello(self, Hello.decode(frame.payload))
 
     def _blame(self, reason: str) -> None:
         """The other side broke the protocol: that ends the lane if it is not up yet, otherwise the tunnel."""

@@ -53,6 +53,8 @@ _LONGEST: dict[int, int] = {
 }
 _LIMITS = [_LONGEST.get(kind, -1) for kind in range(256)]
 """Longest payload by type; -1 of a type that there is not, so that no length is within it."""
+_FIRST_LIMITS = [_LONGEST[kind] if kind in (FrameType.HELLO, FrameType.CLOSE) else -1 for kind in range(256)]
+"""The same of what may come first on a lane."""
 
 
 class Frame(NamedTuple):
@@ -86,7 +88,9 @@ class FrameReader:
     came, at most to what the longest frame of any type needs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, first: bool = False) -> None:
+        """`first`: nothing but HELLO and CLOSE may come before `go_on`, so nobody gets room for more than these."""
+        self._limits = _FIRST_LIMITS if first else _LIMITS
         self._view = memoryview(bytearray(4 * OFFERED_MIN))
         self._start = 0
         self._end = 0
@@ -109,18 +113,22 @@ class FrameReader:
             raise Misuse(f"{n} bytes cannot have been read into {len(self._view) - self._end}")
         self._end += n
 
+    def go_on(self) -> None:
+        """HELLO has come: any frame may."""
+        self._limits = _LIMITS
+
     def next_frame(self) -> Frame | None:
         """The next whole frame; None until more bytes have come.
 
-        Raises PeerError for an unknown type and for a length that its type cannot have, as soon as the header has
-        come; the reader gets no further than that frame.
+        Raises PeerError for an unknown type, for a length that its type cannot have, and for what may not come first,
+        as soon as the header has come; the reader gets no further than that frame.
         """
         body = self._start + HEADER_BYTES
         if body > self._end:
             return None
         word, stream, number = _HEADER.unpack_from(self._view, self._start)
         kind, length = word >> 24, word & 0xFFFFFF
-        if length > _LIMITS[kind]:
+        if length > self._limits[kind]:
             raise _refuse(kind, stream, number, length)
         end = body + length
         if end > self._end:
@@ -134,7 +142,7 @@ class FrameReader:
             return 0
         word, _, _ = _HEADER.unpack_from(self._view, self._start)
         kind, length = word >> 24, word & 0xFFFFFF
-        return 0 if length > _LIMITS[kind] else max(0, HEADER_BYTES + int(length) - (self._end - self._start))
+        return 0 if length > self._limits[kind] else max(0, HEADER_BYTES + int(length) - (self._end - self._start))
 
     def _make_room(self, wanted: int) -> None:
         kept = self._view[self._start : self._end]
@@ -148,4 +156,6 @@ def _refuse(kind: int, stream: int, number: int, length: int) -> PeerError:
     name = describe(kind, stream, number)
     if _LIMITS[kind] < 0:
         return PeerError(name, "no such type")
+    if length <= _LIMITS[kind]:
+        return PeerError(name, "comes before HELLO")
     return PeerError(name, f"a length of {length} bytes, but at most {_LIMITS[kind]} are allowed")

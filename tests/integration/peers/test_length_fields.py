@@ -3,10 +3,12 @@
 Only the announcement is sent, never the bytes: the answer comes at once, and west's memory does not move.
 """
 
+import pytest
+
 from dedupstore.fingerprint import fingerprint
 from proxy.protocol.codes import CloseCode, FrameType
 from proxy.protocol.frames import encode_end
-from proxy.protocol.reader import PAYLOAD_MAX, encode, header
+from proxy.protocol.reader import BATCH_MAX, PAYLOAD_MAX, encode, header
 from proxy.reduction.batch import CODEC_NONE, CODEC_ZSTD, assemble
 from proxy.reduction.tokens import learn_token, literal_token, slice_token
 from tests.integration.bed.ends import Array, swallow
@@ -72,3 +74,12 @@ def test_hello_of_sixteen_mebibytes(bed: Bed) -> None:
                 assert str(length) in reason
         assert growth() < FEW
         stage.still_works(array)
+
+
+@pytest.mark.parametrize(("kind", "length"), [(FrameType.ACK, PAYLOAD_MAX), (FrameType.DATA, BATCH_MAX)])
+def test_a_long_frame_before_hello(bed: Bed, kind: FrameType, length: int) -> None:
+    """It is not waited for: hundreds of connections that have not said HELLO would have a megabyte each."""
+    with Array() as array, hub(bed, array.address) as stage, stage.dial() as lane:
+        lane.send(header(kind, length, 0, 0))
+        code, reason = lane.close_of()
+        assert (code, "comes before HELLO" in reason) == (CloseCode.HANDSHAKE, True), reason

@@ -26,6 +26,8 @@ LONGEST = {
     FrameType.WAIVE: 8,
 }
 
+FIRST = {FrameType.HELLO, FrameType.CLOSE}
+
 
 def feed(reader: FrameReader, data: bytes) -> list[Frame]:
     found = []
@@ -60,6 +62,23 @@ def test_a_longer_one_is_refused_at_its_header(kind: FrameType) -> None:
 def test_unknown_types_are_refused(kind: int) -> None:
     with pytest.raises(PeerError, match=f"0x{kind:02x}.*no such type"):
         feed(FrameReader(), header(kind, 0, 0, 0))
+
+
+@pytest.mark.parametrize("kind", sorted(set(FrameType) - FIRST))
+def test_what_may_not_come_first_is_refused_at_its_header_until_it_may(kind: FrameType) -> None:
+    """Who has not said who it is gets room for HELLO and CLOSE."""
+    reader, head = FrameReader(first=True), header(kind, LONGEST[kind], 5, 6)
+    with pytest.raises(PeerError, match=f"{kind.name} 6 of stream 5 .*: comes before HELLO"):
+        feed(reader, head)
+    reader.go_on()
+    payload = bytes(LONGEST[kind])
+    assert feed(reader, payload + bytes(1)) == [Frame(kind, 5, 6, payload)]
+
+
+@pytest.mark.parametrize("kind", sorted(FIRST))
+def test_what_may_come_first(kind: FrameType) -> None:
+    payload = bytes(LONGEST[kind])
+    assert feed(FrameReader(first=True), encode(kind, 0, 0, payload)) == [Frame(kind, 0, 0, payload)]
 
 
 def test_a_length_of_all_ones_takes_no_memory() -> None:
