@@ -146,10 +146,13 @@ class Lane(asyncio.BufferedProtocol):
 
     def _give_frames(self, reader: FrameReader, rounds: Rounds) -> None:
         try:
-            while not (self._lost or self._waiting) and (frame := reader.next_frame()) is not None:
-                self._give(frame)
-                if rounds.over:
+            while not (self._lost or self._waiting):
+                if rounds.over:  # perhaps by another lane
                     self._await_round(rounds)
+                elif (frame := reader.next_frame()) is not None:
+                    self._give(frame)
+                else:
+                    break
         except PeerError as error:
             self._blame(str(error))
         except HelloRefused as refused:

@@ -166,6 +166,18 @@ def test_after_a_defect_in_a_later_round_the_lane_is_gone(stage: Stage) -> None:
     stage.transport.abort.assert_called_once_with()
 
 
+def test_what_comes_when_other_lanes_have_used_up_the_round_waits_for_the_next(silent: Stage) -> None:
+    """128 lanes, each with a frame that takes 0.1 s, had the site stand still for 11 s."""
+    rounds = Rounds(silent.owner.clock)
+    silent.lane.start(silent.owner, rounds)  # type: ignore[arg-type]
+    with rounds:
+        silent.owner.clock.now += LONGEST
+    silent.brings(ping(1))
+    assert (silent.owner.numbers, silent.reading) == ([], False)
+    next_round(silent.loop)
+    assert (silent.owner.numbers, silent.reading) == ([1], True)
+
+
 def test_one_that_answers_nothing_is_closed_ten_seconds_after_it_was_connected(silent: Stage) -> None:
     reasons = []
     for seconds in (9.9, 0.2):
