@@ -147,8 +147,8 @@ class Lane(asyncio.BufferedProtocol):
     def _give_frames(self, reader: FrameReader, rounds: Rounds) -> None:
         try:
             while not (self._lost or self._waiting):
-                if rounds.over:  # perhaps by another lane
-                    self._await_round(rounds)
+                if rounds.over or rounds is not self._rounds:  # by another lane; or HELLO came: the peer's count
+                    self._await_round(self._rounds)
                 elif (frame := reader.next_frame()) is not None:
                     self._give(frame)
                 else:

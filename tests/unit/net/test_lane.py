@@ -14,10 +14,12 @@ from proxy.net.rounds import LONGEST, Rounds
 from proxy.protocol.codes import CloseCode, FrameType
 from proxy.protocol.errors import PeerError
 from proxy.protocol.frames import encode_close
+from proxy.protocol.hello import Hello
 from proxy.protocol.reader import Frame, encode
 from tests.unit.net.loop import Loop
 from tests.unit.net.test_rounds import Clock
 from tests.unit.net.test_turns import next_round
+from tests.unit.protocol.playbook import Script
 
 EACH = LONGEST / 2.99
 """So three frames are a round's."""
@@ -34,6 +36,7 @@ class Owner:
     reason: str = ""
     needless: bool | None = None
     then: Callable[[], None] = field(default=lambda: None)
+    hello: Callable[[Lane, Hello], None] = field(default_factory=MagicMock)
 
     def frame(self, lane: Lane, frame: Frame) -> None:
         self.clock.now += EACH
@@ -78,7 +81,7 @@ def silent(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> Stage:
         monkeypatch.setattr(lanes, name, MagicMock())
     owner, transport = Owner(Clock()), MagicMock(spec=asyncio.Transport)
     transport.get_extra_info.side_effect = lambda name: ("192.0.2.1", 4500) if name == "peername" else MagicMock()
-    lane = Lane(owner, dialler=True)  # type: ignore[arg-type]
+    lane = Lane(owner, dialler=True)
     lane.connection_made(transport)
     return Stage(lane, owner, transport, loop)
 
@@ -173,6 +176,18 @@ def test_what_comes_when_other_lanes_have_used_up_the_round_waits_for_the_next(s
     with rounds:
         silent.owner.clock.now += LONGEST
     silent.brings(ping(1))
+    assert (silent.owner.numbers, silent.reading) == ([], False)
+    next_round(silent.loop)
+    assert (silent.owner.numbers, silent.reading) == ([1], True)
+
+
+def test_what_comes_with_hello_is_of_the_peers_round(silent: Stage) -> None:
+    """Each of 200 lanes that came up at once had a round of its own for it, which took 1.3 s."""
+    rounds = Rounds(silent.owner.clock)
+    silent.owner.hello = lambda lane, _: lane.start(silent.owner, rounds)  # type: ignore[arg-type]
+    with rounds:
+        silent.owner.clock.now += LONGEST
+    silent.brings(encode(FrameType.HELLO, 0, 0, Script().peer.encode()), ping(1))
     assert (silent.owner.numbers, silent.reading) == ([], False)
     next_round(silent.loop)
     assert (silent.owner.numbers, silent.reading) == ([1], True)
