@@ -23,6 +23,9 @@ HELLO_TIMEOUT = 10.0
 NEARLY = 0.8
 """Part of HELLO_TIMEOUT after which a lane that ends without HELLO counts as unanswered: the other side's limit may
 have been over a little earlier than ours."""
+READ_OVER = 1024
+"""Frames that are read over once we have said CLOSE: as many as a lane may well have under way. A peer may have all its
+lanes full of tiny ones, and to go through these for the second that a lane is left would take many."""
 GRAIN_MIN = 16 << 10
 """Bytes: shorter batches compress badly."""
 _WRITE_HIGH = 512 << 10
@@ -68,6 +71,8 @@ class Lane(asyncio.BufferedProtocol):
     _unpaused: Unpaused
     _timer: asyncio.TimerHandle
     """These five are there while `_transport` is: until TLS is up a connection should cost nothing."""
+    _patience = READ_OVER
+    """Frames that may still be read over."""
     _waiting = False
     """It waits for its next round; nothing is read meanwhile."""
     certificate: tuple[bytes, dict[str, object]] = b"", {}
@@ -167,11 +172,14 @@ class Lane(asyncio.BufferedProtocol):
         """
         assert self._transport is not None
         try:
-            while (frame := reader.next_frame()) is not None:
+            while self._patience and (frame := reader.next_frame()) is not None:
+                self._patience -= 1
                 if frame.type == FrameType.CLOSE:
                     self._transport.abort()
         except PeerError:
-            self._reader = FrameReader(first=True)  # drop it and go on: the other side may still have to read our CLOSE
+            self._patience = 0
+        if not self._patience:
+            self._transport.pause_reading()
 
     def _await_round(self, rounds: Rounds) -> None:
         """The peer's time in this round of the loop is used up: read no more until the next one."""
