@@ -205,6 +205,7 @@ def _of_line(site: SiteConfig, line: Line, reached: Neighbours, status: dict[str
     yield from kernel.tuning(facts)
     yield from windows.buffers(facts, line.rate, round_trip, site.tunnel.lanes)
     yield from windows.tunnel(site.tunnel, len(site.peers), line.rate, round_trip)
+    yield from peers.idle_lanes(site.tunnel, round_trip)
     proven = bool(reached.peers) and all(reach.full_size for reach in reached.peers.values())
     yield from kernel.probing(facts, proven=proven)
 

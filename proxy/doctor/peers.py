@@ -1,9 +1,11 @@
 """Whether each peer is reached, believes us, and is the one that it should be; and what the path to it takes."""
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from proxy.config.model import Peer
+from proxy.config.model import Peer, Tunnel
+from proxy.config.units import show_duration
 from proxy.doctor.facts import Contact, Reach
 from proxy.doctor.findings import Finding, attention, ok, problem
 from proxy.doctor.trust import renewal
@@ -18,6 +20,8 @@ _BY_ITS_CLOCK = "bad certificate", "certificate expired"
 """How TLS calls one that does not hold yet, or no more (RFC 8446, section 6.2; OpenSSL); one that is unknown is not."""
 OF_LATE = 600.0
 """Seconds for which a connection that was refused counts, as in the site's health."""
+_TIMES_ASKED, _LONGEST = 4, 7200
+"""What a PING and its answer take is to fit into dead_after that often, as `check` advises; seconds that it may be."""
 _REACHED = "isthmus doctor on the host of {} tries it: start the array's target, or correct export.address there"
 _AGREED = "make export of the forward at one site, and name, peers and range of the export at the other agree; then"
 _AGREED += " restart the site that was changed"
@@ -117,6 +121,18 @@ def tunnel(
     else:
         remedy = _THERE if dials_in else _NAMED if reached else _ABOVE
         yield problem(about, f"{said}{f': {error}' if error else ''}", remedy)
+
+
+def idle_lanes(settings: Tunnel, round_trip: float | None) -> Iterator[Finding]:
+    """Is a PING answered before its lane is given up? `round_trip`: seconds to the peer that is farthest away."""
+    asked = settings.keepalive + (round_trip or 0.0)
+    if settings.dead_after > asked:
+        return
+    found = f"dead_after ({show_duration(settings.dead_after)}) leaves no time for keepalive"
+    found += f" ({show_duration(settings.keepalive)}) and a round trip of {_ms(round_trip)}: lanes that carry nothing"
+    found += " are given up again and again, unless the peer asks more often"
+    longer = show_duration(min(math.ceil(_TIMES_ASKED * asked), _LONGEST))
+    yield attention("idle lanes", found, f'dead_after = "{longer}" in [tunnel], then restart the site')
 
 
 def refusals(name: str, state: Mapping[str, Any]) -> Iterator[Finding]:

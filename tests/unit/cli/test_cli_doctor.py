@@ -60,6 +60,15 @@ def test_a_site_that_runs(isthmus: Isthmus, east: StatusSite, at_home: Path) -> 
     assert found["memory"]["found"].endswith("beside the running site's store")
 
 
+def test_lanes_that_are_given_up_before_they_are_answered(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
+    """The round trip is the one that the running site has measured, or as the operator says."""
+    at_home.write_text(at_home.read_text().replace("[tunnel]", '[tunnel]\nkeepalive = "1s"\ndead_after = "1200ms"'))
+    east.answers({"site": "east", "peers": [{"name": "west", "state": "up", "round_trip_seconds": 0.25}]})
+    found = findings(isthmus, at_home)["idle lanes"]
+    assert (found["level"], found["remedy"]) == ("attention", 'dead_after = "5s" in [tunnel], then restart the site')
+    assert "idle lanes" not in isthmus("doctor", at_home, "--round-trip", "199ms").stdout
+
+
 def test_what_a_peer_refuses(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
     """All was said to be well at both sites, where each of the array's connections was reset."""
     refused = {"share": "forward volumes", "asked": "array", "reason": "not_exported", "words": "not exported"}

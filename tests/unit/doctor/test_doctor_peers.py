@@ -7,7 +7,7 @@ import pytest
 from proxy.config.model import Peer, SiteConfig
 from proxy.doctor.facts import Contact, Reach
 from proxy.doctor.findings import Finding, Level
-from proxy.doctor.peers import path, reachability, tunnel, waited_for
+from proxy.doctor.peers import idle_lanes, path, reachability, tunnel, waited_for
 
 OWN = bytes(32)
 
@@ -164,3 +164,33 @@ def test_who_is_waited_for_may_be_who_was_refused() -> None:
 def test_a_peer_that_dials_in(west: SiteConfig) -> None:
     (finding,) = waited_for(west.peers[0])
     assert (finding.about, finding.level) == ("peer east", Level.OK)
+
+
+@pytest.mark.parametrize(
+    ("keepalive", "dead_after", "round_trip", "remedy"),
+    [
+        (2.0, 2.5, 0.5, 'dead_after = "10s" in [tunnel], then restart the site'),
+        (2.0, 2.5, 0.499, ""),
+        (0.1, 0.2, 0.3, 'dead_after = "2s" in [tunnel], then restart the site'),
+        (3600.0, 3600.1, 0.1, 'dead_after = "2h" in [tunnel], then restart the site'),
+        (2.0, 2.1, None, ""),
+    ],
+)
+def test_lanes_that_are_given_up_before_they_are_answered(
+    east: SiteConfig, keepalive: float, dead_after: float, round_trip: float | None, remedy: str
+) -> None:
+    settings = east.tunnel.model_copy(update={"keepalive": keepalive, "dead_after": dead_after})
+    found = list(idle_lanes(settings, round_trip))
+    assert [(each.about, each.level, each.remedy) for each in found] == [
+        ("idle lanes", Level.ATTENTION, remedy) for _ in found
+    ]
+    assert bool(found) is bool(remedy)
+
+
+def test_what_idle_lanes_have_no_time_for(east: SiteConfig) -> None:
+    settings = east.tunnel.model_copy(update={"keepalive": 2.0, "dead_after": 2.2})
+    (finding,) = idle_lanes(settings, 0.405)
+    assert finding.found == (
+        "dead_after (2200ms) leaves no time for keepalive (2s) and a round trip of 405 ms: lanes that carry nothing"
+        " are given up again and again, unless the peer asks more often"
+    )
