@@ -12,7 +12,7 @@ from typing import Any
 from dedupstore import lock
 from proxy import identity
 from proxy.cli import quantities
-from proxy.cli.api import Unanswered, fetch_status
+from proxy.cli.api import Api, Unanswered
 from proxy.cli.cells import as_dict, as_dicts, as_list
 from proxy.cli.doctor_report import as_data, count, show
 from proxy.cli.output import say
@@ -31,6 +31,7 @@ from proxy.identity import Certificate, IdentityFault
 from proxy.net.loops import loops
 from proxy.net.probing import Neighbours, reach_all, try_to_bind
 from proxy.net.tls import Certificates
+from proxy.observe.codes import HISTORY_IN_MEMORY
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def run(config: Path, rate: str | None, round_trip: str | None, as_json: bool) -
 
 def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     """All findings, from the outside inward: peers and arrays, the line, this host."""
-    running, status, silence = _asked(site)
+    running, status, health, silence = _asked(site)
     mistakes = _mistakes(site)
     certificates = None if mistakes else _load_certificates(site, mistakes)
     reached = reach_all(site.peers, site.exports, certificates, site.tunnel.connect_timeout)
@@ -77,23 +78,24 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     yield from _of_line(site, line, reached, status)
     yield from _of_host(site, status)
     yield from _of_store(site, running, again)
-    yield from _of_history(site)
+    yield from _of_history(site, health)
     yield from trust.clock(host.clock((site.source, site.identity.certificate)))
     for alarm in as_list(status.get("alarms")):
         yield attention(addresses.SITE, str(alarm), "see the log of isthmus serve")
 
 
-def _asked(site: SiteConfig) -> tuple[Running, dict[str, Any], list[Finding]]:
-    """Whether the site runs; its status, perhaps of another version, empty if it gives none; then, if it seems to run
-    all the same, a finding."""
+def _asked(site: SiteConfig) -> tuple[Running, dict[str, Any], dict[str, Any], list[Finding]]:
+    """Whether the site runs; its status and health, perhaps of another version, empty if it gives none; then, if it
+    seems to run all the same, a finding."""
     try:
-        return Running.ANSWERS, fetch_status(site), []
+        with Api(site) as api:
+            return Running.ANSWERS, api.status(), api.get_if_known("health"), []
     except OperatorError as error:
         process = next((found.name for found in serving(site.source)), None)
         hangs = isinstance(error, Unanswered)
         if process or hangs:
-            return Running.SILENT, {}, [addresses.silence(process, error.message, hangs=hangs)]
-        return Running.NOT, {}, []
+            return Running.SILENT, {}, {}, [addresses.silence(process, error.message, hangs=hangs)]
+        return Running.NOT, {}, {}, []
 
 
 def _mistakes(site: SiteConfig) -> list[Finding]:
@@ -234,7 +236,10 @@ def _of_store(site: SiteConfig, running: Running, again: str) -> Iterator[Findin
     yield from resources.disk(site, host.disk(path) if path is not None else None, again)
 
 
-def _of_history(site: SiteConfig) -> Iterator[Finding]:
+def _of_history(site: SiteConfig, health: dict[str, Any]) -> Iterator[Finding]:
     kept = history_of(site)
     owner = read_owner(kept)
-    yield from resources.history(kept, host.unwritable(kept), owner if owner != site.site.name else "")
+    reasons = as_dicts(health.get("reasons"))
+    unkept = [str(each.get("words", "")) for each in reasons if each.get("code") == str(HISTORY_IN_MEMORY)]
+    stranger = owner if owner != site.site.name else ""
+    yield from resources.history(kept, host.unwritable(kept), stranger, "".join(unkept))

@@ -163,8 +163,9 @@ def _no_disk(facts: NoDisk, again: str) -> Finding:
     return problem(STORE, facts.words, "let the site's user read and write there (chown), or run this as that user")
 
 
-def history(path: Path, wrong: str, stranger: str = "") -> Iterator[Finding]:
-    """`wrong`: why the file cannot be written, or nothing. `stranger`: the other site whose it is, if it is one's."""
+def history(path: Path, wrong: str, stranger: str = "", unkept: str = "") -> Iterator[Finding]:
+    """`wrong`: why the file cannot be written, or nothing. `stranger`: the other site whose it is, if it is one's.
+    `unkept`: what the running site says if it does not keep it there all the same."""
     lost = "history and events are kept in memory, and a restart forgets them"
     if stranger:
         yield attention(HISTORY, f"{path} is that of site {stranger}: {lost}", "name another file as status.history")
@@ -172,5 +173,8 @@ def history(path: Path, wrong: str, stranger: str = "") -> Iterator[Finding]:
         found = f"{path} cannot be written ({wrong}): {lost}"
         remedy = "let the site's user write there, or name another file as status.history; run this as that user"
         yield attention(HISTORY, found, remedy)
+    elif unkept:
+        remedy = "see that its disk answers and has room; if it says the same in a minute, restart the site"
+        yield attention(HISTORY, f"the running site says: {unkept}", remedy)
     else:
         yield ok(HISTORY, f"kept in {path}")

@@ -150,6 +150,17 @@ def test_a_history_file_of_another_site(isthmus: Isthmus, at_home: Path) -> None
     )
 
 
+def test_a_history_that_the_running_site_does_not_keep(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
+    """Its file could not be opened as it started, and could by now: that it is kept there was said to be well."""
+    unkept = {"code": "IST-404", "words": "history is kept in memory only: unable to open database file"}
+    east.answers({"site": "east", "reasons": [{"code": "IST-203", "words": "x"}, unkept]})
+    found = findings(isthmus, at_home)["history"]
+    assert (found["level"], found["found"]) == ("attention", f"the running site says: {unkept['words']}")
+    assert found["remedy"].endswith("if it says the same in a minute, restart the site")
+    east.answers({"site": "east", "reasons": [{"code": "IST-203", "words": "x"}]})
+    assert findings(isthmus, at_home)["history"]["level"] == "ok"
+
+
 def test_who_is_waited_for_may_be_who_was_refused(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
     east.answers({"site": "east", "peers": [{"name": "west", "state": "waiting"}], "last_refusal": "192.0.2.2:5, why"})
     said = findings(isthmus, at_home)["tunnel to west"]["found"]
@@ -181,7 +192,7 @@ def test_another_user_than_the_sites(isthmus: Isthmus, at_home: Path, monkeypatc
         {"peers": None, "alarms": None, "store": None},
         {"peers": [7, {}, {"name": "west"}, {"name": ["west"]}], "alarms": {"a": 1}, "store": ["prepared"]},
         {"peers": [{"name": "west", "state": {}, "lanes": 5, "last_error": 1, "round_trip_seconds": "long"}]},
-        {"peers": "west", "alarms": [None, {}], "store": {"prepared": "no"}},
+        {"peers": "west", "alarms": [None, {}], "store": {"prepared": "no"}, "reasons": [{"code": "IST-404"}, 7]},
     ],
 )
 def test_a_status_of_another_version(isthmus: Isthmus, east: StatusSite, at_home: Path, status: dict[str, Any]) -> None:
