@@ -105,7 +105,8 @@ def _check_pair(draft: Draft, now: datetime) -> None:
     public_key = read_key(draft, KEY, f"; or make both: {making}")
     if shown and shown[0].expires <= now:
         wrong = f"has expired ({shown[0].name}, {shown[0].expires:%Y-%m-%d %H:%M} UTC)"
-        draft.wrong(CERTIFICATE, wrong, f"have a new one made, or make it: {making}")
+        clock = f"if the clock of this host is right ({now:%Y-%m-%d %H:%M} UTC)"
+        draft.wrong(CERTIFICATE, wrong, f"{clock}, have a new one made, or make it: {making}")
     if shown and public_key is not None and shown[0].public_key != public_key:
         wrong = f"does not belong to the certificate in {draft.get(*CERTIFICATE)}"
         draft.wrong(KEY, wrong, "name the key that was made with it")

@@ -69,10 +69,10 @@ def _remedy(peer: Peer, reach: Reach, own_certificate: str, own_fingerprint: byt
 def _other_certificate(peer: Peer, detail: str) -> str:
     """One that only its dates make wrong is no other one than is pinned here."""
     if "not yet valid" in detail:
-        return "see the clocks of both hosts"
+        return "see whether the clocks of both hosts are right (clock, below)"
     if "has expired" in detail:
         anew = renewal(peer.name) if peer.certificate else f"have the CA sign a new one for {peer.name}"
-        return f"if the clock is right: {anew}"
+        return f"if the clock of this host is right (clock, below): {anew}"
     pinned = f"its certificate, compared by SHA-256, as {peer.certificate}" if peer.certificate else "one of the CA's"
     return f"use {pinned}, or correct peer.address"
 

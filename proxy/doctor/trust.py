@@ -28,9 +28,11 @@ def certificate(about: str, facts: Certificate, now: datetime, anew: str) -> Ite
     """`about`: whose it is; `anew`: how its successor is made."""
     shown = f"{facts.name}, SHA-256 {show_fingerprint(facts.fingerprint)[:23]}..., until {facts.expires:%Y-%m-%d}"
     if now < facts.begins:
-        yield problem(about, f"{shown}: it is not valid before {facts.begins:%Y-%m-%d %H:%M} UTC", "see the clocks")
+        see = f"see whether the clocks of both hosts are right (here {now:%Y-%m-%d %H:%M} UTC)"
+        yield problem(about, f"{shown}: it is not valid before {facts.begins:%Y-%m-%d %H:%M} UTC", see)
     elif now >= facts.expires:
-        yield problem(about, f"{shown}: it has expired, and who shows it is refused", f"if the clock is right: {anew}")
+        remedy = f"if the clock of this host is right ({now:%Y-%m-%d %H:%M} UTC): {anew}"
+        yield problem(about, f"{shown}: it has expired, and who shows it is refused", remedy)
     elif facts.expires - now < SOON:
         yield attention(about, f"{shown}: that is in {remaining((facts.expires - now).total_seconds())}", anew)
     else:

@@ -93,7 +93,8 @@ def _check(site: SiteConfig, invitation: Invitation, now: datetime) -> None:
     if invitation.name.lower() not in [name.lower() for name in certificate.sites]:
         raise _refused(invitation, f"its certificate is for {_names(certificate)}", anew)
     if certificate.expires <= now:
-        remedy = "make a new certificate there: isthmus keygen --force, then isthmus invite"
+        remedy = f"if the clock of this host is right ({now:%Y-%m-%d %H:%M} UTC), make a new certificate there:"
+        remedy += " isthmus keygen --force, then isthmus invite"
         raise _refused(invitation, f"its certificate has expired ({certificate.expires:%Y-%m-%d %H:%M} UTC)", remedy)
     if certificate.begins > now:
         remedy = f"see whether the clocks of both hosts are right (here {now:%Y-%m-%d %H:%M} UTC)"

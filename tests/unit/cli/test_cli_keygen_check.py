@@ -140,14 +140,17 @@ def test_check_warns_of_certificates_that_end_soon(isthmus: Isthmus, pair: Path,
 
 
 def test_check_warns_of_peers_and_cas_whose_certificates_are_not_valid(isthmus: Isthmus, pair: Path) -> None:
+    """A clock that is wrong makes all of them so: it is asked about first, as where the site's own has expired."""
     make(pair / "west", "west", days=(-9, -1))
     make(pair / "ca", "Our CA", authority=True, purposes=(), days=(1, 8))
     (pair / "east.toml").write_text(EAST.replace('key = "east.key"', 'key = "east.key"\nca = "ca.crt"'))
     shown = isthmus("check", pair / "east.toml")
     assert shown.exit_code == 0
     assert f"warning: {pair}/west.crt (west) has expired (" in shown.stderr
-    assert "and who shows it is refused; make a new one and give it to both sites" in shown.stderr
+    assert "and who shows it is refused; if the clock of this host is right (20" in shown.stderr
+    assert " UTC), make a new one and give it to both sites" in shown.stderr
     assert f"warning: {pair}/ca.crt (Our CA) is not valid before " in shown.stderr
+    assert "; see whether the clocks of both hosts are right (here 20" in shown.stderr
 
 
 def test_check_warns_of_a_pinned_certificate_for_another_name(isthmus: Isthmus, pair: Path) -> None:

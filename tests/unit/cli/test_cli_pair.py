@@ -181,7 +181,7 @@ def of(path: Path, name: str, days: tuple[float, float]) -> bytes:
         ({"name": "east"}, "it is this site's own"),
         ({"name": "north"}, "its certificate is for west"),
         ({"certificate": b"no certificate"}, "what should be its certificate is not a certificate"),
-        ({"days": (-10, -1)}, "its certificate has expired"),
+        ({"days": (-10, -1)}, "UTC), make a new certificate there: isthmus keygen --force"),
         ({"days": (5, 10)}, "its certificate begins at"),
         ({"address": parse_address("198.18.0.1:4500")}, "is the tunnel listener of this site itself"),
     ],

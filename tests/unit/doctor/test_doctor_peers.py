@@ -10,6 +10,7 @@ from proxy.doctor.findings import Finding, Level
 from proxy.doctor.peers import idle_lanes, path, reachability, tunnel, waited_for
 
 OWN = bytes(32)
+RIGHT = "if the clock of this host is right (clock, below)"
 
 
 @pytest.fixture
@@ -62,9 +63,9 @@ def test_who_refuses_us_by_its_clock_may_know_our_certificate(west_as_peer: Peer
 @pytest.mark.parametrize(
     ("refused", "pinned", "remedy"),
     [
-        ("certificate has expired", True, "if the clock is right: isthmus keygen --site west --out DIR --force"),
-        ("certificate has expired", False, "if the clock is right: have the CA sign a new one for west"),
-        ("certificate is not yet valid", True, "see the clocks of both hosts"),
+        ("certificate has expired", True, f"{RIGHT}: isthmus keygen --site west --out DIR --force"),
+        ("certificate has expired", False, f"{RIGHT}: have the CA sign a new one for west"),
+        ("certificate is not yet valid", True, "see whether the clocks of both hosts are right (clock, below)"),
     ],
 )
 def test_a_certificate_that_only_its_dates_make_wrong(

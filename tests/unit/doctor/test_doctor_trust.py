@@ -50,13 +50,15 @@ def test_one_that_has_ended() -> None:
     (finding,) = judged(0)
     assert finding.level is Level.PROBLEM
     assert finding.found.endswith("it has expired, and who shows it is refused")
-    assert finding.remedy.startswith("if the clock is right: isthmus keygen --site east --out DIR --force on")
+    clock = "if the clock of this host is right (2026-11-21 12:00 UTC)"
+    assert finding.remedy.startswith(f"{clock}: isthmus keygen --site east --out DIR --force on")
 
 
 def test_one_that_has_not_begun() -> None:
     (finding,) = certificate("certificate of west", CERTIFICATE, CERTIFICATE.begins - timedelta(days=2), "")
     assert finding.level is Level.PROBLEM
-    assert "it is not valid before " in finding.found
+    assert finding.found.endswith("it is not valid before 2026-11-20 12:00 UTC")
+    assert finding.remedy == "see whether the clocks of both hosts are right (here 2026-11-18 12:00 UTC)"
 
 
 def test_a_ca_is_renewed_otherwise() -> None:
