@@ -28,7 +28,7 @@ HELD = 0.5
 LIMITED = 0.5
 """Share of the time that a verdict has to give to its limit."""
 EVICTED_AGAIN = 0.05
-"""Share of look-ups that a store twice as large would have answered beyond this one."""
+"""Share of look-ups that a larger store, of those that are judged, would have answered beyond this one."""
 STEADY = 30.0
 """Seconds for which a verdict has to hold: shorter ones come and go with every volume."""
 
@@ -63,8 +63,9 @@ class Cautions:
         """
         self._suspended |= {peer.name: clock for peer in snapshot.peers if peer.references_suspended}
         literal = {name for name, last in self._suspended.items() if clock - last < A_WHILE}
-        finders = _shaped, _store, _relieved
-        found = [*_unreduced(snapshot, trend, literal), *(each for find in finders for each in find(snapshot, trend))]
+        small = list(_store(snapshot, trend))
+        unreduced = [] if small else _unreduced(snapshot, trend, literal)  # a larger store would find what repeats
+        found = [*unreduced, *_shaped(snapshot, trend), *small, *_relieved(snapshot, trend)]
         brief = list(_by_verdict(snapshot))
         self._since = {each.key: self._since.get(each.key, (now, clock)) for each in (*found, *brief)}
         held = [each for each in brief if clock - self._since[each.key][1] >= STEADY]
@@ -84,9 +85,9 @@ def _unreduced(snapshot: Snapshot, trend: Trend, literal: Set[str]) -> Iterator[
             for what in ("after_deduplication", "after_compression", "spared", "relieved")
         )
         if spared + relieved <= SPARED * raw and compressed >= NOTHING_GAINED * raw:
-            repeated = max(0.0, 1 - deduplicated / raw)
+            known = max(0.0, 1 - deduplicated / raw)
             shrunk = max(0.0, 1 - compressed / deduplicated) if deduplicated else 0.0
-            words = f"of {size(raw)} in ten minutes {repeated:.1%} repeated, and the rest compressed by {shrunk:.1%}"
+            words = f"of {size(raw)} in ten minutes {known:.1%} was known, and the rest compressed by {shrunk:.1%}"
             yield _Found(codes.NOT_REDUCED, name, f"{words}: it is compressed or encrypted already")
 
 
@@ -112,9 +113,9 @@ def _holding(peer: PeerStatus, share: ShareStatus, trend: Trend) -> int:
 
 
 def _store(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
-    larger = larger_stores(snapshot.store)
-    if trend.rise(store_counter("evicted_bytes"), A_WHILE) and larger and larger[0].more_hits >= EVICTED_AGAIN:
-        words = f"twice the size would have answered {larger[0].more_hits:.1%} more of all look-ups"
+    enough = next((each for each in larger_stores(snapshot.store) if each.more_hits >= EVICTED_AGAIN), None)
+    if enough is not None and trend.rise(store_counter("evicted_bytes"), A_WHILE):
+        words = f"a store of {size(enough.size_bytes)} would have answered {enough.more_hits:.1%} more of all look-ups"
         yield _Found(codes.STORE_SMALL, "store", words)
 
 

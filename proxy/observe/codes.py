@@ -230,7 +230,7 @@ STOOD_STILL = Code(
 NOT_REDUCED = Code(
     "IST-501",
     _WARNING,
-    "A forward's data does not get smaller: it is already compressed or encrypted, and does not repeat.",
+    "A forward's data does not get smaller: it is already compressed or encrypted, and hardly any of it was known.",
     "replicate it unencrypted and uncompressed if you may (the tunnel encrypts it); otherwise nothing is lost",
     logged=True,
     recurs=True,

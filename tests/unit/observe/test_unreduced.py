@@ -1,9 +1,12 @@
-"""Warning IST-501 where the peer lacks what it should hold: what repeats goes literally then, so nobody knows."""
+"""Warning IST-501 where nobody knows whether data repeats: the peer lacks what it should hold, so that goes literally,
+too, or the store is too small to hold it until it comes again."""
 
 from dataclasses import replace
 
-from tests.unit.observe.snapshots import changed
-from tests.unit.observe.test_watch import Site, moving
+import pytest
+
+from tests.unit.observe.snapshots import changed, store
+from tests.unit.observe.test_watch import MIB, Site, moving
 
 
 def test_nothing_is_said_of_the_data_while_references_to_the_peer_are_suspended_or_were_of_late() -> None:
@@ -15,3 +18,17 @@ def test_nothing_is_said_of_the_data_while_references_to_the_peer_are_suspended_
         if "IST-501" in [caution.code for caution in site.watch.cautions]:
             said.add(second)
     assert said == {*range(7, 30), *range(630, 650)}
+
+
+@pytest.mark.parametrize(("missed", "told"), [(49.0, "IST-501"), (50.0, "IST-504")])
+def test_of_data_that_repeats_after_more_than_the_store_holds_it_is_not_said_that_nothing_helps(
+    missed: float, told: str
+) -> None:
+    """A volume of three times the store's size, replicated again and again, was called compressed or encrypted."""
+    site = Site()
+    for second in range(1, 20):
+        used = store(
+            evicted_bytes=second * MIB, hits=0, misses=1000, missed_by_size=[(2, 0.0), (4, missed), (8, missed)]
+        )
+        site.pass_(changed(store=used, peers=moving(10 * second, 1.001).peers))
+    assert [caution.code for caution in site.watch.cautions] == [told]
