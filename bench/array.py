@@ -154,7 +154,8 @@ class IscsiTarget:
             return
         if self._process.poll() is None:
             self._tgtadm("--lld", "iscsi", "--op", "delete", "--force", "--mode", "target", "--tid", "1")
-            self._tgtadm("--op", "delete", "--mode", "system")
+            if self._tgtadm("--op", "delete", "--mode", "system").returncode:
+                self._process.kill()  # it does not answer, perhaps not yet, so it would not end
         try:
             self._process.wait(PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:

@@ -3,10 +3,13 @@
 import os
 from pathlib import Path
 
+import psutil
 import pytest
 
+from bench import array
 from bench.array import ArrayFailure, IscsiTarget, copy_volume, identical
 from bench.datasets import Dataset
+from proxy.cli.ending import ended_in_order
 
 needs_target = pytest.mark.skipif(bool(IscsiTarget.lacking()), reason=f"no iSCSI target: {IscsiTarget.lacking()}")
 
@@ -42,6 +45,25 @@ def test_several_targets_at_once(site_directory: Path, tmp_path_factory: pytest.
         copy_volume(volume, two.url(1))
         assert identical(volume, two.units[0])
         assert not identical(volume, one.units[0])
+
+
+@pytest.mark.usefixtures("hangups")
+def test_a_target_that_is_interrupted_before_it_answers(
+    tmp_path: Path, site_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It could not be told to end, and was waited for all the same: Ctrl-C seemed to do nothing for a minute."""
+    interrupted = tmp_path / "interrupted"
+    for name, does in (
+        ("tgtd", "exec sleep 600"),
+        ("tgtadm", f"mkdir {interrupted} 2>/dev/null && kill -TERM $PPID\nexit 1"),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(array, "PATIENCE_SECONDS", 3600.0)
+    with pytest.raises(KeyboardInterrupt), ended_in_order():
+        IscsiTarget(site_directory, [1 << 20]).__enter__()
+    assert "sleep" not in [child.name() for child in psutil.Process().children()]
 
 
 @needs_target
