@@ -1,6 +1,7 @@
 """A disk that has no room for the whole store, and one that has some again (FORMAT.md)."""
 
 import errno
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from dedupstore.errors import ChunkMissing
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of, put
 from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk, gives_back_all
-from tests.unit.dedupstore.stores import SIZE
+from tests.unit.dedupstore.stores import SIZE, opened
 
 
 @pytest.mark.parametrize(
@@ -132,6 +133,28 @@ def test_what_was_written_before_in_the_same_write_is_not_cut_off(disk: Disk, cl
     store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
     assert healthy(store)
     assert held(store, range(A_CONTAINER * 4)) == kept
+    store.close()
+
+
+def test_what_lay_where_the_file_is_cut_is_forgotten_at_once(path: Path, disk: Disk, tmp_path: Path) -> None:
+    """Though another writer's container was to take its slot, and is not full yet: the index would lead behind the
+    file's end, and after a crash the operator be told that the file is too short and has lost something."""
+    size, slots = 2 * SIZE, 27
+    last = A_CONTAINER * (2 * slots - 2)
+    store = opened(path, size)
+    fill(store, range(last + 1))
+    assert store.figures().containers == slots, "the oldest is in the last one, and what is filled before it"
+    store.put(name_of(9999), chunk(9999), 1)
+    for number in range(last + 1, last + A_CONTAINER + 1):
+        put(store, number)
+    disk.write_error = errno.ENOSPC
+    store.write()
+    assert store.alarms[0].startswith("The disk is full")
+    shutil.copytree(path, tmp_path / "crashed")
+    crashed = opened(tmp_path / "crashed", size)
+    assert healthy(crashed)
+    assert crashed.figures().containers == slots - 2
+    crashed.close()
     store.close()
 
 
