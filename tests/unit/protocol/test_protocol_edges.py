@@ -6,11 +6,12 @@ Times are binary fractions, so that their sums are exact.
 import pytest
 
 from proxy.protocol.codes import FrameType
-from proxy.protocol.credit import DATA_OVERHEAD, SMALL_PACE, SMALL_WINDOW, STEP, SendCredit, Trust, WindowBudget
+from proxy.protocol.credit import DATA_OVERHEAD, SendCredit, Trust
 from proxy.protocol.errors import PeerError
 from proxy.protocol.incoming import Incoming, KeptLedger
 from proxy.protocol.outgoing import ROOM_MIN, UNCREDITED_BYTES, Outgoing, SendLedger
 from proxy.protocol.reader import Frame
+from proxy.protocol.window import SMALL_PACE, SMALL_WINDOW, STEP, WindowBudget
 from tests.unit.protocol.windows import KIB, MIB, pass_through, window
 
 ROUND_TRIP = 0.25
@@ -26,7 +27,7 @@ def test_a_peer_that_allows_nothing_beyond_what_was_consumed_is_no_fault() -> No
 
 def test_what_all_streams_may_have_under_way_is_a_bound_for_the_next_frame() -> None:
     trust = Trust(1000)
-    trust.given = True
+    trust.prove(1000)
     credit = SendCredit(MIB, MIB, trust)
     credit.spend(300, 999)
     assert trust.wide
