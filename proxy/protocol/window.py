@@ -20,8 +20,9 @@ REST_PART = 4
 credit: signs of life."""
 ROUND_TRIP_MIN = 0.005
 """Seconds: on a LAN the event loops take longer than the wire, so windows grow as if the round trip were this."""
-SMALL_WINDOW = 256 << 10
-"""Less does not take a turn, 2 MiB, of known data: where many streams take turns the sender would rest in each."""
+SMALL_WINDOW = 512 << 10
+"""Less does not take a turn of known data, 2 MiB, and the read after it: where many streams take turns the sender would
+rest in each, or read less and less at a time."""
 SMALL_PACE = 0.2
 """Seconds in which a small window has to be used up to be widened: a turn comes round only so often."""
 SPARED_PART = 8
@@ -303,10 +304,10 @@ class ReceiveWindow:
         self._grown = self._opened = 0
 
     def _swell(self) -> bool:
-        """Grow if the window is small and there is plenty. That counts as if the stream had just been opened, and gives
-        it no part in growth by use. True if it has grown."""
-        more = min((STEP - 1) * self.size, self._maximum - self.size)
-        if self.size >= SMALL_WINDOW or not 0 < more <= self._budget.plenty:
+        """Be small no longer, if there is plenty: as if the stream had just been opened, which gives it no part in growth
+        by use. True if it has grown."""
+        more = min(SMALL_WINDOW, self._maximum) - self.size
+        if not 0 < more <= self._budget.plenty:
             return False
         self._advance(more)
         return True
