@@ -304,8 +304,8 @@ class ReceiveWindow:
         self._grown = self._opened = 0
 
     def _swell(self) -> bool:
-        """Be small no longer, if there is plenty: as if the stream had just been opened, which gives it no part in growth
-        by use. True if it has grown."""
+        """Be small no longer, if there is plenty: as if the stream had just been opened, which gives it no part in
+        growth by use. True if it has grown."""
         more = min(SMALL_WINDOW, self._maximum) - self.size
         if not 0 < more <= self._budget.plenty:
             return False
