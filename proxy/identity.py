@@ -164,6 +164,21 @@ def show_fingerprint(value: bytes) -> str:
     return value.hex(":").upper()
 
 
+def show_moment(when: datetime) -> str:
+    """To the minute; `when` is UTC."""
+    return f"{when:%Y-%m-%d %H:%M} UTC"
+
+
+def if_clock_is_right(now: datetime) -> str:
+    """What a remedy for a certificate that has expired begins with: a wrong clock may be all that is wrong."""
+    return f"if the clock of this host is right ({show_moment(now)})"
+
+
+def compare_clocks(now: datetime) -> str:
+    """The remedy for a certificate from another host that is not valid yet."""
+    return f"see whether the clocks of both hosts are right (here {show_moment(now)})"
+
+
 def read_public_key(path: Path) -> bytes:
     """The public half, SubjectPublicKeyInfo in DER, of the private key in a PEM file. Raises IdentityFault."""
     content = _content(path, secret=True)

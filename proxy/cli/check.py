@@ -76,11 +76,11 @@ def _warnings(site: SiteConfig, now: datetime) -> Iterator[str]:
 
 def _dates(path: Path, certificate: Certificate, now: datetime, anew: str) -> Iterator[str]:
     if certificate.begins > now:
-        see = f"see whether the clocks of both hosts are right (here {now:%Y-%m-%d %H:%M} UTC)"
-        yield f"{path} ({certificate.name}) is not valid before {certificate.begins:%Y-%m-%d %H:%M} UTC; {see}"
+        begins = identity.show_moment(certificate.begins)
+        yield f"{path} ({certificate.name}) is not valid before {begins}; {identity.compare_clocks(now)}"
     elif certificate.expires <= now:
-        ended = f"{certificate.expires:%Y-%m-%d %H:%M} UTC"
-        remedy = f"if the clock of this host is right ({now:%Y-%m-%d %H:%M} UTC), {anew}"
+        ended = identity.show_moment(certificate.expires)
+        remedy = f"{identity.if_clock_is_right(now)}, {anew}"
         yield f"{path} ({certificate.name}) has expired ({ended}), and who shows it is refused; {remedy}"
     elif (left := certificate.expires - now) < trust.SOON:
         yield f"{path} expires in {remaining(left.total_seconds())}; {anew}"

@@ -104,9 +104,8 @@ def _check_pair(draft: Draft, now: datetime) -> None:
     shown = read_file(draft, CERTIFICATE, identity.read_certificates, f"; or make both: {making}")
     public_key = read_key(draft, KEY, f"; or make both: {making}")
     if shown and shown[0].expires <= now:
-        wrong = f"has expired ({shown[0].name}, {shown[0].expires:%Y-%m-%d %H:%M} UTC)"
-        clock = f"if the clock of this host is right ({now:%Y-%m-%d %H:%M} UTC)"
-        draft.wrong(CERTIFICATE, wrong, f"{clock}, have a new one made, or make it: {making}")
+        wrong = f"has expired ({shown[0].name}, {identity.show_moment(shown[0].expires)})"
+        draft.wrong(CERTIFICATE, wrong, f"{identity.if_clock_is_right(now)}, have a new one made, or make it: {making}")
     if shown and public_key is not None and shown[0].public_key != public_key:
         wrong = f"does not belong to the certificate in {draft.get(*CERTIFICATE)}"
         draft.wrong(KEY, wrong, "name the key that was made with it")

@@ -72,12 +72,12 @@ def _check_peers(draft: Draft, own: tuple[Certificate, ...]) -> None:
 
 def _check_dates(draft: Draft, certificate: Certificate, now: datetime) -> None:
     if certificate.expires <= now:
-        wrong = f"has expired ({certificate.name}, {certificate.expires:%Y-%m-%d %H:%M} UTC)"
+        wrong = f"has expired ({certificate.name}, {identity.show_moment(certificate.expires)})"
         make = "make a new one with isthmus keygen, and give it to both sites"
-        draft.wrong(CERTIFICATE, wrong, f"if the clock of this host is right ({now:%Y-%m-%d %H:%M} UTC), {make}")
+        draft.wrong(CERTIFICATE, wrong, f"{identity.if_clock_is_right(now)}, {make}")
     if certificate.begins > now:
-        wrong = f"is not valid before {certificate.begins:%Y-%m-%d %H:%M} UTC ({certificate.name})"
-        see = f"see whether the clock of this host is right ({now:%Y-%m-%d %H:%M} UTC)"
+        wrong = f"is not valid before {identity.show_moment(certificate.begins)} ({certificate.name})"
+        see = f"see whether the clock of this host is right ({identity.show_moment(now)})"
         draft.wrong(CERTIFICATE, wrong, see, passes=True)
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from proxy.doctor.facts import Clock
 from proxy.doctor.findings import Finding, attention, ok, problem
-from proxy.identity import Certificate, show_fingerprint
+from proxy.identity import Certificate, compare_clocks, if_clock_is_right, show_fingerprint, show_moment
 from proxy.text import remaining
 
 CLOCK = "clock"
@@ -28,10 +28,9 @@ def certificate(about: str, facts: Certificate, now: datetime, anew: str) -> Ite
     """`about`: whose it is; `anew`: how its successor is made."""
     shown = f"{facts.name}, SHA-256 {show_fingerprint(facts.fingerprint)[:23]}..., until {facts.expires:%Y-%m-%d}"
     if now < facts.begins:
-        see = f"see whether the clocks of both hosts are right (here {now:%Y-%m-%d %H:%M} UTC)"
-        yield problem(about, f"{shown}: it is not valid before {facts.begins:%Y-%m-%d %H:%M} UTC", see)
+        yield problem(about, f"{shown}: it is not valid before {show_moment(facts.begins)}", compare_clocks(now))
     elif now >= facts.expires:
-        remedy = f"if the clock of this host is right ({now:%Y-%m-%d %H:%M} UTC): {anew}"
+        remedy = f"{if_clock_is_right(now)}: {anew}"
         yield problem(about, f"{shown}: it has expired, and who shows it is refused", remedy)
     elif facts.expires - now < SOON:
         yield attention(about, f"{shown}: that is in {remaining((facts.expires - now).total_seconds())}", anew)
@@ -60,7 +59,7 @@ def clock(facts: Clock) -> Iterator[Finding]:
     says = f"{datetime.fromtimestamp(facts.now, UTC):%Y-%m-%d %H:%M:%S} UTC"
     serve = "timedatectl set-ntp true (systemd-timesyncd), or install and start chrony"
     if facts.now < facts.not_before - DRIFT:
-        written = f"{datetime.fromtimestamp(facts.not_before, UTC):%Y-%m-%d %H:%M} UTC"
+        written = show_moment(datetime.fromtimestamp(facts.not_before, UTC))
         yield problem(CLOCK, f"says {says}, but the site's own files were written {written}", f"set it: {serve}")
     elif facts.synchronised is None:
         yield attention(CLOCK, f"{says}; whether it is synchronised is not told", f"see timedatectl, or: {serve}")

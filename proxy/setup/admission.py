@@ -93,12 +93,12 @@ def _check(site: SiteConfig, invitation: Invitation, now: datetime) -> None:
     if invitation.name.lower() not in [name.lower() for name in certificate.sites]:
         raise _refused(invitation, f"its certificate is for {_names(certificate)}", anew)
     if certificate.expires <= now:
-        remedy = f"if the clock of this host is right ({now:%Y-%m-%d %H:%M} UTC), make a new certificate there:"
+        remedy = f"{identity.if_clock_is_right(now)}, make a new certificate there:"
         remedy += " isthmus keygen --force, then isthmus invite"
-        raise _refused(invitation, f"its certificate has expired ({certificate.expires:%Y-%m-%d %H:%M} UTC)", remedy)
+        raise _refused(invitation, f"its certificate has expired ({identity.show_moment(certificate.expires)})", remedy)
     if certificate.begins > now:
-        remedy = f"see whether the clocks of both hosts are right (here {now:%Y-%m-%d %H:%M} UTC)"
-        raise _refused(invitation, f"its certificate begins at {certificate.begins:%Y-%m-%d %H:%M} UTC", remedy)
+        begins = identity.show_moment(certificate.begins)
+        raise _refused(invitation, f"its certificate begins at {begins}", identity.compare_clocks(now))
 
 
 def _draft(site: SiteConfig, text: str, invitation: Invitation, *, replace: bool) -> _Draft:
