@@ -240,6 +240,6 @@ def _of_history(site: SiteConfig, health: dict[str, Any]) -> Iterator[Finding]:
     kept = history_of(site)
     owner = read_owner(kept)
     reasons = as_dicts(health.get("reasons"))
-    unkept = [str(each.get("words", "")) for each in reasons if each.get("code") == str(HISTORY_IN_MEMORY)]
+    unkept = next((str(each.get("words", "")) for each in reasons if each.get("code") == str(HISTORY_IN_MEMORY)), "")
     stranger = owner if owner != site.site.name else ""
-    yield from resources.history(kept, host.unwritable(kept), stranger, "".join(unkept))
+    yield from resources.history(kept, host.unwritable(kept), stranger, unkept)

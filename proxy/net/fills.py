@@ -81,7 +81,7 @@ class Fills:
         """The relay has ended. What it had unacknowledged no longer counts, so others may go on; the caller pumps."""
         if self._missed.pop(relay, None) is not None:
             self._held.discard(relay)
-            for waiting in (self._turns, self._ready, self._cold):  # no turn may come for as long as the peer likes
+            for waiting in (self._turns, self._ready, self._cold):  # the peer may let no turn come
                 if relay in waiting:
                     waiting.remove(relay)
         self.go_on()

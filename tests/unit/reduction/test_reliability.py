@@ -11,6 +11,14 @@ def suspended(at: float) -> Reliability:
     return reliability
 
 
+def referring_at(reliability: Reliability, *times: float) -> list[bool]:
+    found = []
+    for now in times:
+        reliability.tick(now)
+        found.append(reliability.referring)
+    return found
+
+
 def test_few_misses_suspend_nothing() -> None:
     reliability = Reliability()
     reliability.missed(64, now=0)
@@ -74,11 +82,7 @@ def test_what_was_found_long_ago_does_not_hide_a_flood() -> None:
 
 def test_a_suspension_ends_after_thirty_seconds() -> None:
     reliability = suspended(at=1000)
-    seen = []
-    for now in (1000, 1029.9, 1030):
-        reliability.tick(now)
-        seen.append(reliability.referring)
-    assert seen == [False, False, True]
+    assert referring_at(reliability, 1000, 1029.9, 1030) == [False, False, True]
 
 
 def test_a_single_miss_that_cannot_be_answered_suspends() -> None:
@@ -86,22 +90,14 @@ def test_a_single_miss_that_cannot_be_answered_suspends() -> None:
     reliability = Reliability()
     reliability.referred(1024)
     reliability.gone(now=1000)
-    seen = []
-    for now in (1000, 1029.9, 1030):
-        reliability.tick(now)
-        seen.append(reliability.referring)
-    assert seen == [False, False, True]
+    assert referring_at(reliability, 1000, 1029.9, 1030) == [False, False, True]
 
 
 def test_misses_prolong_a_suspension() -> None:
     """They answer what was referred to before it, and say that the peer still lacks things."""
     reliability = suspended(at=1000)
     reliability.missed(1, now=1020)
-    seen = []
-    for now in (1049, 1050):
-        reliability.tick(now)
-        seen.append(reliability.referring)
-    assert seen == [False, True]
+    assert referring_at(reliability, 1049, 1050) == [False, True]
 
 
 def test_after_a_suspension_it_counts_anew() -> None:
