@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from itertools import chain, groupby
 from typing import Protocol, cast
 
 from proxy.net.handshake import explain
@@ -31,6 +32,8 @@ GRAIN_MIN = 16 << 10
 _WRITE_HIGH = 512 << 10
 _WRITE_LOW = 128 << 10
 """Bytes that the transport may hold for the kernel. Only a second bound: `outlet` gives it less than that."""
+LONG = 32 << 10
+"""Bytes of a piece that TLS is given by itself."""
 
 
 class LaneOwner(Protocol):
@@ -260,9 +263,8 @@ class Lane(asyncio.BufferedProtocol):
         then uvloop would log each write.
         """
         if self._transport is not None and not (self._lost or self._transport.is_closing()):
-            data = frames[0] if len(frames) == 1 else b"".join(frames)
-            self._transport.write(data)
-            self._outlet.wrote(len(data))
+            self._transport.writelines(_gather(frames))
+            self._outlet.wrote(sum(map(len, frames)))
 
     def close(self, code: CloseCode, reason: str, *, needless: bool = False) -> None:
         """Say why, and let the other side end the connection, which it does when it reads CLOSE; after a second we do.
@@ -357,3 +359,10 @@ class Lane(asyncio.BufferedProtocol):
         self.settled.set()
         self._timer.cancel()
         self.owner.lost(self, reason)
+
+
+def _gather(pieces: list[bytes]) -> list[bytes]:
+    """Short ones that follow each other in one, since whatever TLS is given is a record at least; long ones as they
+    are: with many streams they have waited, are in no cache any more, and to copy them takes as long as encryption."""
+    runs = groupby(pieces, lambda piece: len(piece) >= LONG)
+    return list(chain.from_iterable(run if long else (b"".join(run),) for long, run in runs))

@@ -9,7 +9,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from proxy.net import lane as lanes
-from proxy.net.lane import READ_OVER, Lane
+from proxy.net.lane import LONG, READ_OVER, Lane
 from proxy.net.rounds import LONGEST, Rounds
 from proxy.protocol.codes import CloseCode, FrameType
 from proxy.protocol.errors import PeerError
@@ -247,3 +247,13 @@ def test_what_cannot_be_said_within_a_second_is_given_up(stage: Stage) -> None:
     stage.transport.abort.assert_not_called()
     stage.loop.run(1.1)
     stage.transport.abort.assert_called_once()
+
+
+def test_long_pieces_are_not_copied_and_short_ones_are_no_record_each(stage: Stage) -> None:
+    stage.transport.is_closing.return_value = False
+    head, payload, short = bytes(16), b"p" * LONG, b"s" * (LONG - 1)
+    stage.lane.write([head, payload, head, short, head, payload])
+    (given,) = stage.transport.writelines.call_args.args
+    assert given == [head, payload, head + short + head, payload]
+    assert given[1] is payload
+    assert given[3] is payload
