@@ -56,7 +56,7 @@ class Forward:
         reset_connection(listener)  # all that it accepts, so that one which nobody takes any more ends by RST as well
         self._portals = portals
         self._portal = portal
-        self._relays: set[Relay] = set()
+        self._live: set[Relay] = set()
         self._noticed = 0
         self._opening: asyncio.Future[list[None]] | None = None
 
@@ -81,7 +81,7 @@ class Forward:
     @property
     def streams(self) -> int:
         """How many of its connections live."""
-        return sum(not relay.closed for relay in self._relays)
+        return len(self._live)
 
     def stirred(self) -> bool:
         """True if a connection has come since the last call."""
@@ -105,7 +105,8 @@ class Forward:
             log.warning("forward %s refused %s: %s", self.config.name, origin, refusal)
             connection.close()
             return
-        self._relays = {each for each in self._relays if not each.closed} | {relay}
+        self._live.add(relay)
+        relay.when_closed = self._live.discard
         try:
             await asyncio.get_running_loop().connect_accepted_socket(lambda: relay, connection)
         except OSError as error:

@@ -10,6 +10,7 @@ import errno
 import socket
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import cast
 
 from proxy.net.allowance import grain_and_allowance
@@ -46,6 +47,10 @@ _ALLOWANCE_MIN = 4 << 10
 _RATIO_MIN = 0.4
 """The least compression ratio that is believed when a batch is sized: if data ceases to compress, the batch has at most
 2.5 times the grain."""
+
+
+def _nobody(relay: "Relay") -> None:
+    """Nobody else counts it."""
 
 
 class Relay(asyncio.BufferedProtocol):
@@ -88,6 +93,8 @@ class Relay(asyncio.BufferedProtocol):
         self._lent = 0  # bytes of the buffer for the read under way
         self._ended_here = False  # our array has ended its side
         self.closed = False
+        self.when_closed: Callable[[Relay], None] = _nobody
+        """Called once, with this relay; to be set at once where it matters."""
         self._parting = Parting()
         self._leaving: Leaving | None = None
         self.in_order = False
@@ -290,6 +297,7 @@ class Relay(asyncio.BufferedProtocol):
             self._underway.abandon(batch)
         self._outstanding.clear()
         self._encoder.close()
+        self.when_closed(self)
 
     # -- outward -----------------------------------------------------------------------------------------------
 

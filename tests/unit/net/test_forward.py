@@ -3,6 +3,8 @@
 import asyncio
 import gc
 import socket
+import weakref
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,8 +27,8 @@ ROUNDS = 25
 """Of the loop, in which all of them are to be joined to their streams. One after the other they took five each."""
 
 
-class FakeRelay:
-    closed = False
+class FakeRelay(asyncio.Protocol):
+    when_closed: Callable[["FakeRelay"], None]
 
 
 def test_a_connection_that_is_being_joined_outlives_its_forward(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,6 +87,41 @@ def test_a_connection_that_is_accepted_as_its_forward_ends_is_reset() -> None:
         uvloop.run(ending())
 
 
+def test_what_has_ended_is_let_go_of_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds that ended together were held until another connection came, with all that they are made of."""
+    config = parse(EAST.encode(), Path("nowhere/site.toml"), files=False).forwards[0]
+    relays = [FakeRelay(), FakeRelay()]
+    waiting = list(relays)
+    peer = SimpleNamespace(relays=SimpleNamespace(open=lambda *_: (waiting.pop(), "")))
+
+    async def accepting() -> Forward:
+        joined = asyncio.Semaphore(0)
+
+        async def join(_: Any, connection: socket.socket) -> None:
+            connection.close()
+            joined.release()
+
+        monkeypatch.setattr(asyncio.get_running_loop(), "connect_accepted_socket", join)
+        with bind(Address("127.0.0.1", 0)) as listener, ExitStack() as stack:
+            forward = Forward(config, cast(Peer, peer), listener, lambda _: None)
+            running = asyncio.create_task(forward.run())
+            for _ in relays:
+                stack.enter_context(socket.create_connection(listener.getsockname()))
+                await asyncio.wait_for(joined.acquire(), PATIENCE)
+            running.cancel()
+            await asyncio.wait([running])
+        return forward
+
+    forward = asyncio.run(accepting())
+    assert forward.streams == len(relays)
+    for relay in relays:
+        relay.when_closed(relay)
+    assert forward.streams == 0
+    held = [weakref.ref(relay) for relay in relays]
+    del relay, relays[:]
+    assert [ref() for ref in held] == [None, None]
+
+
 @pytest.mark.parametrize(("long", "least", "most"), [(-1.0, ARRIVED, ARRIVED), (PATIENCE, 1, 8)], ids=["busy", "idle"])
 def test_connections_that_have_come_are_joined_together_if_it_takes_long(
     monkeypatch: pytest.MonkeyPatch, long: float, least: int, most: int
@@ -97,9 +134,7 @@ def test_connections_that_have_come_are_joined_together_if_it_takes_long(
     config = parse(EAST.encode(), Path("nowhere/site.toml"), files=False).forwards[0]
     joined: list[asyncio.Transport] = []
 
-    class Joined(asyncio.Protocol):
-        closed = False
-
+    class Joined(FakeRelay):
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
             joined.append(cast(asyncio.Transport, transport))
 

@@ -151,6 +151,25 @@ def test_a_reset_is_called_so_whenever_it_is_noticed(connected: Connected, numbe
     reset.assert_called_once_with(1, ResetCode.ORIGIN_RESET, "the array reset its connection")
 
 
+def test_whoever_counts_a_relay_hears_once_that_it_has_closed(connected: Connected) -> None:
+    closed: list[Relay] = []
+    connected.relay.when_closed = closed.append
+    connected.relay.connection_lost(None)
+    connected.relay.close(ResetCode.PEER_RESTARTED, "the peer has lost its side", tell=False)
+    assert closed == [connected.relay]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_also_when_both_arrays_have_ended_their_sides(connected: Connected, first: int) -> None:
+    closed: list[Relay] = []
+    connected.relay.when_closed = closed.append
+    ends: list[Callable[[], object]] = [connected.relay.eof_received, lambda: connected.relay.delivery.end(0, b"")]
+    ends[first]()
+    assert not closed
+    ends[1 - first]()
+    assert closed == [connected.relay]
+
+
 def known(data: bytes) -> Site:
     """A site that has sent the data."""
     near, far = two_sites(ShelfStore(entries=100), ShelfStore(entries=100))
