@@ -331,10 +331,6 @@ class Outgoing:
         self._acked = max(self._acked, next_)
         return brought
 
-    def acknowledge_all(self) -> None:
-        """The peer has everything that was ever sent."""
-        self.acknowledge(self._next)
-
     def lane_lost(self, lane: int) -> bool:
         """What went by that lane and is not acknowledged has to be sent again; True if there is any."""
         lost = [sent for sent in self._unacked if sent.lane == lane]

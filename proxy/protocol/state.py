@@ -360,16 +360,13 @@ class TunnelState:
 
     def _told_over(self, stream: Stream) -> None:
         """The peer has forgotten the stream: it has our RESET, or both arrays have everything."""
-        if stream.state is STREAM_RESET:
-            self._forget(stream, tell=False)
-            return
-        outgoing = stream.outgoing
-        if not (stream.received_all and outgoing.sent_all):
-            raise PeerError("ACK", f"stream {stream.number} is said to be over, but has not ended")
-        outgoing.acknowledge_all()
-        if outgoing.credit.update(outgoing.credit.sent, outgoing.credit.limit):
-            self._events.append(Consumed(stream.number, outgoing.credit.sent))
-        self.settle(stream)
+        credit = stream.outgoing.credit
+        if stream.state is not STREAM_RESET:
+            if not stream.waits_for_end:
+                raise PeerError("ACK", f"stream {stream.number} is said to be over, but has not ended")
+            if credit.consumed < credit.sent:
+                self._events.append(Consumed(stream.number, credit.sent))
+        self._forget(stream, tell=False)
 
     # -- common --------------------------------------------------------------------------------------------------
 

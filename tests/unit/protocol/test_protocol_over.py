@@ -83,6 +83,17 @@ def test_the_peer_says_that_it_is_over() -> None:
     finished(script)
     assert script.acknowledge(1, OVER) == [Consumed(1, 756)]
     assert script.tunnel.figures.streams == 0
+    assert script.tunnel.figures.unacked_bytes == 0
+
+
+def test_who_says_so_is_not_told_the_same() -> None:
+    """It has forgotten the stream, and waits for nothing: each stream cost both sites one more frame."""
+    script = Script()
+    finished(script)
+    script.acknowledge(1, OVER)
+    assert script.flush() == []
+    assert script.acknowledge(1, 3) == []
+    assert script.flush() == ["ACK 1:over"]
 
 
 def test_the_peer_says_that_it_is_over_before_it_acknowledged_the_end() -> None:
