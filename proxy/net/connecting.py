@@ -76,22 +76,22 @@ async def _addresses(loop: asyncio.AbstractEventLoop, address: Address) -> list[
     A look-up cannot be cancelled. While no name server answers, attempts that give up and begin anew would leave more
     and more of them behind.
     """
+    if address.ip is not None:
+        return await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     asked = _asked.setdefault(loop, {})
     task = asked.get(address)
     if task is None:
-        task = asked[address] = loop.create_task(_ask(loop, address))
+        task = asked[address] = loop.create_task(_ask(address))
         task.add_done_callback(partial(_answered, asked, address))
     return await asyncio.shield(task)
 
 
-async def _ask(loop: asyncio.AbstractEventLoop, address: Address) -> list[Any]:
+async def _ask(address: Address) -> list[Any]:
     """Look a name up on a thread that ends with the process.
 
     uvloop has its own threads for this, and waits for them when it is closed: while no name server answers, a site that
     was told to stop would still be there for half a minute, in the way of its successor.
     """
-    if address.ip is not None:
-        return await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     return await asyncio.wrap_future(aside(partial(_look_up, address), "looking up"))
 
 

@@ -9,7 +9,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import uvloop
@@ -64,6 +64,23 @@ def test_where_there_is_no_way_at_all_that_is_told(monkeypatch: pytest.MonkeyPat
     with pytest.raises(OSError, match="unreachable"):
         asyncio.run(connecting.connect(Address("one.example", 1)))
     assert reach_address(Address("one.example", 1), 1.0).contact is Contact.UNREACHABLE
+
+
+def test_for_an_ip_address_nobody_is_asked() -> None:
+    """Each connection to an export made a task for that, and went round the loop once more."""
+    made: list[object] = []
+
+    def noted(loop: asyncio.AbstractEventLoop, work: Any, **more: Any) -> Any:
+        made.append(work)
+        return asyncio.Task(work, loop=loop, **more)
+
+    async def connected() -> None:
+        asyncio.get_running_loop().set_task_factory(noted)
+        with await connecting.connect(Address(*listener.getsockname())):
+            assert made == []
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        asyncio.run(connected())
 
 
 class NameServer:
