@@ -95,6 +95,15 @@ class Notices:
         elif self._credit_at == NEVER:
             self._credit_at = now + CREDIT_DELAY
 
+    def taken(self, stream: int, *, untold: bool) -> None:
+        """The peer's array has ended its side, and ours has everything: say so now, for the peer may wait for no more
+        than that. `untold`: its credit does not say all that was consumed yet."""
+        self._arrived.add(stream)
+        self._ack_now = True
+        if untold:
+            self._credited.add(stream)
+            self._credit_now = True
+
     def recall(self, streams: Iterable[int]) -> None:
         """Ask back the credit that these streams do not need."""
         self._recalled.update(streams)

@@ -130,6 +130,13 @@ class TunnelState:
         if stream.over:
             self._forget(stream)
 
+    def note_taken(self, stream: Stream) -> None:
+        """If the peer's array has ended its side, and ours has everything, the peer hears so now: if it has everything,
+        too, the stream is over."""
+        if stream.received_all:
+            self.notices.taken(stream.number, untold=stream.incoming.window.untold)
+            self.settle(stream)
+
     # -- the peer's side -----------------------------------------------------------------------------------------
 
     def receive(self, frame: Frame, now: float) -> None:
@@ -315,8 +322,7 @@ class TunnelState:
         window = stream.incoming.window
         if frame.type == FrameType.END:
             window.end()
-            if window.idle:
-                self.notices.credit(stream.number, now, due=window.untold)
+            self.note_taken(stream)
         elif frame.type == WAIVE:
             if window.bare:
                 self.notices.credit(stream.number, now)

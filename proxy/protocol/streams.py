@@ -169,9 +169,9 @@ class Streams:
         if stream is not None:
             incoming = stream.incoming
             incoming.consume(now, state.round_trip)
-            due = incoming.press() or incoming.window.due or stream.received_all
+            due = incoming.press() or incoming.window.due
             state.notices.credit(number, now, due=due, soon=incoming.window.due_soon)
-            state.settle(stream)
+            state.note_taken(stream)
 
     def send_miss(self, number: int, names: Sequence[bytes]) -> None:
         """Ask for 1 to 1024 chunks and runs to which batches of the stream refer."""

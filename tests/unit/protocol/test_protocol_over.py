@@ -57,6 +57,40 @@ def test_over_only_when_our_end_is_acknowledged() -> None:
     assert script.tunnel.figures.streams == 0
 
 
+def test_nothing_is_waited_for_at_the_end() -> None:
+    """A question and its answer. The ACK of each END went 20 ms later, in a write of its own."""
+    pair = Pair()
+    pair.dial(1)
+    pair.settle(1)
+    pair.left.streams.open("array", "")
+    pair.left.streams.send_data(1, batch(500), 500)
+    pair.left.streams.send_end(1, 500, b"")
+    pair.carry(1, pair.left)
+    pair.right.streams.accept(1)
+    pair.right.streams.consumed(1)
+    said = pair.carry(1, pair.right)
+    assert said[0] == "ACK 1:3"
+    assert said[1].startswith("CREDIT 1:318/")
+    pair.right.streams.send_data(1, batch(500), 500)
+    pair.right.streams.send_end(1, 500, b"")
+    pair.carry(1, pair.right)
+    pair.left.streams.consumed(1)
+    assert pair.carry(1, pair.left) == ["ACK 1:over"]
+    assert pair.left.figures.streams == pair.right.figures.streams == 0
+    assert pair.carry(1, pair.right) == []
+
+
+def test_nor_for_an_end_that_comes_alone() -> None:
+    script = Script()
+    script.accepted(1)
+    script.tunnel.streams.send_end(1, 0, b"")
+    script.take()
+    script.acknowledge(1, 2)
+    script.give(FrameType.END, 1, 1, encode_end(0, b""))
+    assert script.tunnel.figures.streams == 0
+    assert script.take() == ["ACK 1:over"]
+
+
 def test_the_last_consumption_is_told_at_once() -> None:
     script = Script()
     script.accepted(1)
@@ -64,7 +98,7 @@ def test_the_last_consumption_is_told_at_once() -> None:
     script.tunnel.streams.consumed(1)
     assert script.take() == []
     script.give(FrameType.END, 1, 2, encode_end(500, b""))
-    assert script.take() == ["CREDIT 1:756/65536"]
+    assert script.take() == ["ACK 1:3", "CREDIT 1:756/65536"]
 
 
 def test_so_is_consumption_after_the_end() -> None:
@@ -74,7 +108,7 @@ def test_so_is_consumption_after_the_end() -> None:
     script.give(FrameType.END, 1, 2, encode_end(500, b""))
     assert script.take() == []
     script.tunnel.streams.consumed(1)
-    assert script.take() == ["CREDIT 1:756/65536"]
+    assert script.take() == ["ACK 1:3", "CREDIT 1:756/65536"]
 
 
 def test_the_peer_says_that_it_is_over() -> None:
