@@ -15,10 +15,10 @@ thread", everything in that class is to be called on the event loop's thread. A 
   it delivers: `rounds`. How long the rest of a PDU or text is waited for: `silence`. How it ends: `blaming` says by
   whose fault, `endings` how the array sees it, `ended` counts.
 - **Peers.** A `peer` drives the `Tunnel` of `proxy.protocol`. `dialler` and `door` bring up a `lane`, `handshake` says
-  why one failed. `lanes`, `lane_count` and `loss` decide how many there are, and what each gets; `outlet` how little of
-  it the kernel is given. `renewing`, `steadying` and `unpaused` keep BBR from pausing. `shares` is what forwards and
-  exports are granted. `misses` asks for chunks that were referred to and are missing here, `fills` sends those that the
-  peer asks for.
+  why one failed, `long_packets` judges whether packets of full size pass. `lanes`, `lane_count` and `loss` decide how
+  many there are, and what each gets; `outlet` how little of it the kernel is given. `renewing`, `steadying` and
+  `unpaused` keep BBR from pausing. `shares` is what forwards and exports are granted. `misses` asks for chunks that
+  were referred to and are missing here, `fills` sends those that the peer asks for.
 - **Why slow.** `waits` times what a relay waits for, `lookout` judges that for a peer. **Volumes.** `tally` counts what
   one iSCSI connection reads and writes.
 - **Other commands.** `inquiry` asks a running site, `holders` finds who listens on a port, `probing` tries to reach

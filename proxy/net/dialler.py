@@ -2,20 +2,19 @@
 
 An attempt that is under way does not keep the next one from starting: while the line is out each sends a few SYNs and
 waits, and the first that gets through wins. So a line that returns is noticed within about a second.
-
-Some paths lose packets of full size without a word: TCP connects, and TLS or HELLO, which are long, are never answered.
-Then lanes are dialled with short packets, and a *trial* with long ones goes beside them, to see whether that was it.
 """
 
 import asyncio
 import logging
 import random
 import socket
+from functools import partial
 
 from proxy.config.addresses import Address
 from proxy.net.connecting import connect, take_over
 from proxy.net.handshake import Handshake, explain
 from proxy.net.lane import Lane
+from proxy.net.long_packets import LongPackets
 from proxy.net.peer import Peer
 from proxy.net.sockets import shorten_segments
 from proxy.net.tls import Certificates
@@ -53,7 +52,7 @@ class Dialler:
         self._connect_timeout = connect_timeout
         self._pause_max = pause_max
         self._hurry = asyncio.Event()
-        self._short = False  # packets of full size seem to be lost on the way
+        self._long_packets = LongPackets(peer, partial(self._attempt, trial=True))
         self._lasted = False  # a lane has lasted, since the pause was last the first one
         self._attempts: dict[asyncio.Task[None], int] = {}
         """Those under way, and the mark that each is for."""
@@ -76,11 +75,7 @@ class Dialler:
 
     def hurry(self) -> None:
         """Dial now, and with long packets: what kept the peer away, or lost long packets, may have been put right."""
-        short = next((lane for lane in self._peer.lanes if lane.up and lane.short), None)
-        if short is not None:
-            self._attempt(short.mark, trial=True)
-        else:
-            self._short = self._peer.short_packets = False
+        self._long_packets.look_again()
         self._hurry.set()
 
     def _see_lasting(self, lane: Lane) -> None:
@@ -122,12 +117,12 @@ class Dialler:
         self._hurry.clear()
 
     async def _dial(self, mark: int, *, trial: bool) -> None:
-        """Bring up a lane, or note why that failed. `trial`: see whether long packets pass after all."""
+        """Bring up a lane, or note why that failed. `trial`: as of `LongPackets`."""
         lane = Lane(self._peer, dialler=True, congestion_control=self._congestion_control)
         limit = asyncio.timeout(self._connect_timeout)
         handshake = connection = None
-        lane.short = self._short and not trial
-        short_passed = self._short_ones_pass
+        lane.short = self._long_packets.seem_lost and not trial
+        short_passed = self._long_packets.short_ones_pass
         try:
             handshake = Handshake(self._certificates.dialling(self._peer.name), limit)
             async with limit:
@@ -146,46 +141,18 @@ class Dialler:
                 return
             what = "connected, but no TLS handshake" if connection is not None else "no answer"
             self._failed(None, TimeoutError(f"{what} within {self._connect_timeout:.0f} s"))
-            self._late(lane, connected=connection is not None, trial=trial, short_passed=short_passed)
+            tcp = connection is not None
+            self._long_packets.unanswered(lane, connected=tcp, trial=trial, short_passed=short_passed)
         except (OSError, ValueError) as error:
             self._failed(handshake, error)
         else:
             lane.carry(mark)
             await self._introduce(lane, trial=trial)
-            self._judge(lane, trial=trial, short_passed=short_passed)
-
-    def _judge(self, lane: Lane, *, trial: bool, short_passed: bool) -> None:
-        """What the attempt says about packets: of a lane that is up they pass, HELLOs filling them; one that got no
-        HELLO may have lost them. `short_passed`: as of `_late`."""
-        if lane.up:
-            asyncio.get_running_loop().call_later(_LASTING, self._see_lasting, lane)
-        if lane.late:
-            self._late(lane, connected=True, trial=trial, short_passed=short_passed)
-        elif lane.up and lane.short and not self._peer.short_packets:
-            self._attempt(lane.mark, trial=True)
-        elif lane.up and trial:
-            self._short = self._peer.short_packets = False
-            for other in self._peer.lanes:
-                if other.short:
-                    other.close(CloseCode.SURPLUS, "long packets pass after all", needless=True)
-
-    @property
-    def _short_ones_pass(self) -> bool:
-        """True if a lane with short packets is up, and heard of."""
-        return any(lane.up and lane.short and not lane.silent for lane in self._peer.lanes)
-
-    def _late(self, lane: Lane, *, connected: bool, trial: bool, short_passed: bool) -> None:
-        """The attempt got no answer in time. If TCP had connected, whose packets are short, long ones may be lost.
-
-        `short_passed`: short packets passed when the attempt began; only if they do all the time a trial is conclusive.
-        """
-        if not trial:
-            self._short = connected and not lane.short
-            return
-        if short_passed and self._short_ones_pass:
-            self._peer.short_packets = connected
-        elif any(other.up and other.short for other in self._peer.lanes):
-            self._attempt(lane.mark, trial=True)  # the line was out, and TCP answered perhaps by a box on the way
+            if lane.up:
+                asyncio.get_running_loop().call_later(_LASTING, self._see_lasting, lane)
+                self._long_packets.answered(lane, trial=trial)
+            elif lane.late:
+                self._long_packets.unanswered(lane, connected=True, trial=trial, short_passed=short_passed)
 
     async def _introduce(self, lane: Lane, *, trial: bool) -> None:
         """See that it is the peer, say HELLO, and wait until the lane is up or gone. The lane keeps the time limit."""

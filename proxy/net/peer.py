@@ -46,7 +46,7 @@ class Peer:
         """How often the tunnel was lost with streams in it."""
         self._last_error = self._removed = ""
         self.short_packets = False
-        """Lanes come up with short packets only (`Dialler`)."""
+        """Lanes come up with short packets only (`LongPackets`)."""
         self._environment = environment
         self._timer: asyncio.TimerHandle | None = None
         self._deadline = float("inf")
