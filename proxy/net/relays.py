@@ -85,7 +85,7 @@ class Relays:
         self.volumes = Volumes()
         """What iSCSI connections, ended and live, have read and written."""
         self._live: dict[int, Relay] = {}
-        self._unread: set[Relay] = set()  # that have ended while the store was to read something for them
+        self._lingering: set[Relay] = set()  # that have ended while they waited for the store, which refers to them
         self.relief = Relief()
         """How much the peer's store is spared."""
         now = self._loop.time()
@@ -138,7 +138,7 @@ class Relays:
         if relay.in_order:
             self.leaving.add(relay)
         if relay.delivery.held:
-            self._unread.add(relay)
+            self._lingering.add(relay)
         self.ended.add(relay)
         log.info("stream %d of %s with %s ended: %s", relay.stream, relay.name, self._peer, relay.reason)
         self.pump()
@@ -194,14 +194,14 @@ class Relays:
         """Why no stream may begin: too many that have ended are still kept. Empty if one may."""
         if len(self.leaving) >= self._most:
             return f"the arrays of {self._most} streams that have ended have not taken their last bytes yet"
-        if len(self._unread) >= self._most and len(self._forget_read()) >= self._most:
-            return f"the store has yet to read what {self._most} streams that have ended were to be given"
+        if len(self._lingering) >= self._most and len(self._review_lingering()) >= self._most:
+            return f"{self._most} streams that have ended still wait for the store"
         return ""
 
-    def _forget_read(self) -> set[Relay]:
-        """Let go of those for which the store has read; those that are left."""
-        self._unread = {relay for relay in self._unread if relay.delivery.held}
-        return self._unread
+    def _review_lingering(self) -> set[Relay]:
+        """Let go of those that wait no more; those that are left."""
+        self._lingering = {relay for relay in self._lingering if relay.delivery.held}
+        return self._lingering
 
     def _coders(self, stream: int, name: str, protocol: Carries | None, portals: Portals | None = None) -> Coders:
         fell = partial(self._fell_back, name, protocol)
@@ -269,7 +269,7 @@ class Relays:
         """Once a second, `now` by the loop's clock: see what no event tells, and end suspensions."""
         for relay in (*self, *self.leaving):
             relay.sample()
-        self._forget_read()
+        self._review_lingering()
         if self._holdings is not None:
             self._holdings.reliability.tick(now)
         self.relief.tick(self._tunnel.round_trip)
