@@ -216,6 +216,17 @@ def test_who_have_both_said_close_do_not_wait_for_each_other(stage: Stage) -> No
     assert (stage.owner.numbers, stage.owner.reason) == ([], "enough")
 
 
+def test_one_that_waits_for_its_round_is_read_again_once_it_is_closed(stage: Stage) -> None:
+    """To see that the other side ends it."""
+    stage.brings(*map(ping, range(8)))
+    reading = [stage.reading]
+    stage.lane.close(CloseCode.SHUTDOWN, "enough")
+    reading.append(stage.reading)
+    next_round(stage.loop)
+    assert [*reading, stage.reading] == [False, True, True]
+    assert stage.owner.numbers == [0, 1, 2]
+
+
 def test_no_more_is_read_over_than_a_lane_may_have_under_way(stage: Stage) -> None:
     """126 lanes full of frames of 16 bytes, and one more that broke the protocol, had the site stand still for 12 s."""
     stage.lane.close(CloseCode.PROTOCOL_ERROR, "enough")

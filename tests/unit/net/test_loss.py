@@ -77,3 +77,18 @@ def test_what_turns_out_to_have_arrived_was_not_lost() -> None:
     line.see(1.0, 100, 3)
     line.see(2.0, 200, 0)
     assert not line.see(1.0 + SOONEST, 700, 1)
+
+
+def test_that_one_of_several_was_not_lost_is_no_loss() -> None:
+    line = Loss()
+    line.see(1.0, 100, 3)
+    assert not line.see(1.0 + SOONEST, 200, 2)
+
+
+def test_nor_does_it_outweigh_what_is_lost_later() -> None:
+    """What it was taken for is forgotten by then."""
+    line = Loss()
+    line.see(1.0, 100, 10)
+    line.see(2.0, 10_000, 0)
+    line.see(100.0, 10_100, 20)
+    assert line.see(100.0 + SOONEST, 10_200, 40)

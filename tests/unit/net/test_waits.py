@@ -155,6 +155,10 @@ def test_nothing_else_counts_while_the_source_rests(scene: Scene) -> None:
     scene.waits.outward(Waiting.SOURCE)
     scene.pass_(3)
     assert scene.outward() == {"line": 3}
+    scene.waits.resume()
+    scene.waits.outward(Waiting.CPU)
+    scene.pass_(4)
+    assert scene.outward() == {"cpu": 4}
 
 
 @pytest.mark.parametrize("obstacle", [Obstacle.WINDOW, Obstacle.UNACKED])
