@@ -108,7 +108,7 @@ class Lane(asyncio.BufferedProtocol):
         self.late = False
         """It ended because no HELLO came in time."""
         self.silent = False
-        """It is suspected to be dead."""
+        """It is suspected to be dead: the tunnel has said so (`LaneSilent`), and nothing was heard on it since."""
         self.since = 0.0
         """When it came up, by the loop's clock."""
         self.reason = ""
@@ -148,15 +148,16 @@ class Lane(asyncio.BufferedProtocol):
         self._reader.received(nbytes)
         with self._rounds:
             if self._lost:
-                self._read_over(self._reader)
+                self._read_over()
             else:
-                self._give_frames(self._reader, self._rounds)
+                self._give_frames()
 
-    def _give_frames(self, reader: FrameReader, rounds: Rounds) -> None:
+    def _give_frames(self) -> None:
+        reader, rounds = self._reader, self._rounds
         try:
             while not (self._lost or self._waiting):
-                if rounds.over or rounds is not self._rounds:  # by another lane; or HELLO came: the peer's count
-                    self._await_round(self._rounds)
+                if rounds.over or rounds is not self._rounds:  # HELLO has come: from now on the peer's rounds count
+                    self._await_round()
                 elif (frame := reader.next_frame()) is not None:
                     self._give(frame)
                 else:
@@ -168,14 +169,14 @@ class Lane(asyncio.BufferedProtocol):
         if self.up and not self._lost:
             self._peer.burst(self)
 
-    def _read_over(self, reader: FrameReader) -> None:
+    def _read_over(self) -> None:
         """We have said CLOSE and wait for the other side to end the connection: what it still sends is dropped.
 
         But if it has said CLOSE as well it waits for us.
         """
         assert self._transport is not None
         try:
-            while self._patience and (frame := reader.next_frame()) is not None:
+            while self._patience and (frame := self._reader.next_frame()) is not None:
                 self._patience -= 1
                 if frame.type == FrameType.CLOSE:
                     self._transport.abort()
@@ -184,12 +185,12 @@ class Lane(asyncio.BufferedProtocol):
         if not self._patience:
             self._transport.pause_reading()
 
-    def _await_round(self, rounds: Rounds) -> None:
-        """The peer's time in this round of the loop is used up: read no more until the next one."""
-        if self._transport is not None and not self._lost:
-            self._waiting = True
-            self._transport.pause_reading()
-            rounds.wait(self._go_on)
+    def _await_round(self) -> None:
+        """The peer's time in this round of the loop is used up, perhaps by other lanes: read no more until the next."""
+        assert self._transport is not None
+        self._waiting = True
+        self._transport.pause_reading()
+        self._rounds.wait(self._go_on)
 
     def _go_on(self) -> None:
         self._waiting = False
@@ -197,7 +198,7 @@ class Lane(asyncio.BufferedProtocol):
             return
         try:
             with self._rounds:
-                self._give_frames(self._reader, self._rounds)
+                self._give_frames()
         except Exception as error:  # in `buffer_updated` the transport would do the same
             self.abort(f"a defect: {type(error).__name__}")
             raise
