@@ -4,6 +4,7 @@ import json
 import os
 import resource
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -89,13 +90,20 @@ def _asked(site: SiteConfig) -> tuple[Running, dict[str, Any], dict[str, Any], l
     seems to run all the same, a finding."""
     try:
         with Api(site) as api:
-            return Running.ANSWERS, api.status(), api.get_if_known("health"), []
+            return Running.ANSWERS, api.status(), _health(api), []
     except OperatorError as error:
         process = next((found.name for found in serving(site.source)), None)
         hangs = isinstance(error, Unanswered)
         if process or hangs:
             return Running.SILENT, {}, {}, [addresses.silence(process, error.message, hangs=hangs)]
         return Running.NOT, {}, {}, []
+
+
+def _health(api: Api) -> dict[str, Any]:
+    """Empty if it is not told, whatever the reason: that the site answers is known by then."""
+    with suppress(OperatorError):
+        return api.get("health")
+    return {}
 
 
 def _mistakes(site: SiteConfig) -> list[Finding]:

@@ -47,6 +47,8 @@ class StatusSite:
         self.body = b"{}"
         self.known: tuple[str, ...] | None = None
         """Paths; all others are not found. None: all are answered."""
+        self.unknown = 404
+        """With that status."""
         self.most: int | None = None
         """The greatest `limit`; what asks for more is refused. None: there is none."""
         self.refusal: tuple[bytes, int] | None = None
@@ -78,7 +80,7 @@ class StatusSite:
                 limit = int(self.path.partition("limit=")[2] or 0)
                 refused = site.most is not None and limit > site.most
                 found = site.known is None or self.path in site.known
-                self.send_response(400 if refused else site.status if found else 404)
+                self.send_response(400 if refused else site.status if found else site.unknown)
                 self.end_headers()
                 self.wfile.write(b'{"error": "limit is too much"}' if refused else site.body)
 

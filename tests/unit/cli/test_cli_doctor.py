@@ -60,6 +60,17 @@ def test_a_site_that_runs(isthmus: Isthmus, east: StatusSite, at_home: Path) -> 
     assert found["memory"]["found"].endswith("beside the running site's store")
 
 
+@pytest.mark.parametrize("status", [401, 404, 429, 500])
+def test_a_site_that_does_not_tell_its_health_runs_all_the_same(
+    isthmus: Isthmus, east: StatusSite, at_home: Path, status: int
+) -> None:
+    east.answers({"site": "east", "peers": [{"name": "west", "state": "up", "lanes": [{}]}]})
+    east.known, east.unknown = ("/api/v1/status",), status
+    found = findings(isthmus, at_home)
+    assert found["tunnel to west"]["found"] == "up, 1 lane"
+    assert found["history"]["level"] == "ok"
+
+
 def test_lanes_that_are_given_up_before_they_are_answered(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
     """The round trip is the one that the running site has measured, or as the operator says."""
     at_home.write_text(at_home.read_text().replace("[tunnel]", '[tunnel]\nkeepalive = "1s"\ndead_after = "1200ms"'))
