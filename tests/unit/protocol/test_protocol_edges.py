@@ -146,6 +146,15 @@ def test_a_small_window_that_is_as_large_as_it_may_be_shares_as_others_do() -> N
     assert one.size == 96 * KIB
 
 
+@pytest.mark.parametrize(("beyond", "size"), [(0, SMALL_WINDOW), (1, 64 * KIB)])
+def test_an_eighth_of_the_memory_to_the_last_byte_is_not_for_small_windows(beyond: int, size: int) -> None:
+    budget = WindowBudget(64 * MIB)
+    one = window(budget, 64 * KIB, 16 * MIB)
+    assert budget.grow(budget.plenty - (SMALL_WINDOW - 64 * KIB) + beyond)
+    pass_through(one, 64 * KIB, 0.0, rate=64 * KIB / 0.15, round_trip=0.001)
+    assert one.size == size
+
+
 def test_as_much_waits_behind_gaps_as_an_honest_peer_sends() -> None:
     incoming = Incoming(KeptLedger(), window(WindowBudget(64 * MIB)), lean=False)
     frames = UNCREDITED_BYTES // MIB
