@@ -4,7 +4,7 @@ What is not at hand stops the batch, not the loop: `needs` says what to load fro
 While the disk does not answer, the peer is asked for what lies there, too.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -158,10 +158,6 @@ class Obtaining:
         needs, self._needs = self._needs, None
         return needs
 
-    def listed(self, tokens: Iterable[Token]) -> int:
-        """Bytes of the lists at hand of RUNs among these: what they lack takes a look-up for each name in them."""
-        return sum(len(self._filled(name) or b"") for opcode, _, _, name in tokens if opcode == RUN)
-
     def asks(self, name: bytes) -> bool:
         """True if the peer has yet to fill the chunk or run of that name."""
         return name in self._asked
@@ -249,7 +245,7 @@ class Obtaining:
             self._needs = Needs(load_behind=names[-1] if names else before)
             return []
         self._looked = False
-        if len(names) == n and fingerprint(b"".join(names)) == name:
+        if _are(names, n, name):
             return names
         self._needs = Needs(ask=[name])
         return []
@@ -265,26 +261,43 @@ class Obtaining:
     def _lacking(
         self, tokens: Iterable[Token], taught: set[bytes], seen: dict[bytes, bool], *, all_runs: bool
     ) -> Iterator[Token]:
-        """Tokens that name a chunk that is neither at hand nor `taught`, and RUNs behind such chunks, or `all_runs`.
+        """Tokens that name a chunk that is neither at hand nor `taught`, those that known runs stand for included; and
+        of other RUNs those behind such chunks, or `all_runs`.
 
         `seen` remembers what is at hand: while the disk does not answer, to know that takes a verification.
         """
         lacking = False
-        for token in tokens:
-            opcode, n, _, name = token
+        for token in self._unfolded(tokens):
+            opcode, _, _, name = token
             if opcode in (REFERENCE, SLICE):
                 if name not in seen:
                     seen[name] = self._at_hand(name)
                 lacking = name[:CHECK_BYTES] not in taught and not seen[name]
                 if lacking:
                     yield token
-            elif opcode == RUN:
-                listed = self._filled(name)
-                if listed is None and (lacking or all_runs):
-                    yield token
-                elif listed is not None and len(listed) == n * FINGERPRINT_BYTES:
-                    chunks = [(REFERENCE, 0, 0, each) for each in _names_in(listed)]
-                    yield from self._lacking(chunks, taught, seen, all_runs=False)
+            elif opcode == RUN and (lacking or all_runs) and self._filled(name) is None:
+                yield token
+
+    def _unfolded(self, tokens: Iterable[Token]) -> Iterator[Token]:
+        """These, with references in the place of each RUN of which it is known, without a load, what it stands for."""
+        before = b""
+        for token in tokens:
+            opcode, n, _, name = token
+            names = self._foreseen_run(n, name, before) if opcode == RUN else []
+            if names:
+                yield from [(REFERENCE, 0, 0, each) for each in names]
+            else:
+                yield token
+            before = name
+
+    def _foreseen_run(self, n: int, name: bytes, before: bytes) -> list[bytes]:
+        """As `run`, but none also if it would have to be loaded."""
+        listed = self._filled(name)
+        if listed is not None:
+            return _names_in(listed) if len(listed) == n * FINGERPRINT_BYTES else []
+        place = self._held(before) if before else None
+        names = stored_behind(self._store, self._holdings, place, n) if place is not None else []
+        return names if _are(names, n, name) else []
 
     def _at_hand(self, name: bytes) -> bool:
         """True if the chunk or run need not be asked for."""
@@ -309,6 +322,11 @@ class Obtaining:
         """What the peer has taught it holds: said before anything is looked up, and when a batch is complete."""
         self._holdings.add_all(self._learned)
         self._learned.clear()
+
+
+def _are(names: Sequence[bytes], n: int, name: bytes) -> bool:
+    """True if these are the n chunks of the run of that name."""
+    return len(names) == n and fingerprint(b"".join(names)) == name
 
 
 def _names_in(listed: bytes) -> list[bytes]:

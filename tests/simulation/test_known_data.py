@@ -1,6 +1,7 @@
 """What the far site knows takes no longer than what is new, in round trips: real peers and relays, a long line."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
@@ -14,18 +15,18 @@ SAID = [noise(2 * MIB, seed) for seed in range(8)]
 """Of streams that begin together, of which the last ones have small windows."""
 
 
-async def round_trips(sites: Sites) -> float:
-    """How many it takes until all targets have what the initiators say."""
-    pairs = [(sites.open()[0], await sites.target()) for _ in SAID]
+async def round_trips(sites: Sites, all_said: Sequence[bytes] = SAID) -> float:
+    """How many it takes until all targets have what the initiators say, which is of one length."""
+    pairs = [(sites.open()[0], await sites.target()) for _ in all_said]
     passed = asyncio.Event()
 
     def heard() -> None:
-        if all(len(far.got) == len(SAID[0]) for _, far in pairs):
+        if all(len(far.got) == len(all_said[0]) for _, far in pairs):
             passed.set()
 
     await asyncio.sleep(1)
     began = sites.loop.time()
-    for (near, far), said in zip(pairs, SAID, strict=True):
+    for (near, far), said in zip(pairs, all_said, strict=True):
         far.heard = heard
         near.say(said)
     await passed.wait()
@@ -46,5 +47,19 @@ def test_what_the_far_site_knows_takes_no_longer_than_what_is_new(lost: float, m
         new = await round_trips(sites)
         sites.far_store.lose(sites.loop.rng, lost)
         assert await round_trips(sites) <= new + more
+
+    tell(story, TunnelSettings(), delay=ROUND_TRIP / 2, stored=64 * MIB)
+
+
+@pytest.mark.parametrize(("lost", "more"), [(0.01, 2), (0.03, 4)])
+def test_what_is_missing_within_runs_is_seen_in_all_that_has_come(lost: float, more: int) -> None:
+    """A batch in five, or in two, lacks something. It took 5.5 and 12.5 round trips more: each had its own."""
+
+    async def story(sites: Sites) -> None:
+        said = [noise(16 * MIB, 1)]
+        new = await round_trips(sites, said)
+        assert await round_trips(sites, said) < new, "all of it goes as runs from now on"
+        sites.far_store.lose(sites.loop.rng, lost)
+        assert await round_trips(sites, said) <= new + more
 
     tell(story, TunnelSettings(), delay=ROUND_TRIP / 2, stored=64 * MIB)

@@ -158,6 +158,55 @@ def test_a_list_that_is_longer_than_what_its_chunks_deliver_may_come() -> None:
     assert asked(decoder) == [fingerprint(chunk) for chunk in rest]
 
 
+def run_of(*chunks: bytes) -> bytes:
+    """The first of them, and the others as a run."""
+    first, *rest = map(fingerprint, chunks)
+    return reference_token(first) + run_token(len(rest), fingerprint(b"".join(rest)))
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_what_the_runs_lack_that_the_store_knows_is_asked_for(silent: bool) -> None:
+    """Most of what is known comes as runs, of which the store knows what they stand for, though it lacks some of it."""
+    far = site(ShelfStore(entries=100))
+    chunks = [noise(100, seed) for seed in range(12)]
+    hold(far, *chunks)
+    decoder = decoder_of(far)
+    for first in range(0, 12, 4):
+        decoder.keep(batch(run_of(*chunks[first : first + 4]), plain=400))
+    lost = [fingerprint(chunks[at]) for at in (2, 5, 6, 11)]
+    for name in lost:
+        far.store.lose(name)
+    far.silent = silent
+    assert decoder.advance() is None
+    assert asked(decoder) == lost
+    for at in (2, 5, 6, 11):
+        decoder.obtaining.fill(fingerprint(chunks[at]), chunks[at])
+    decoded = [decoder.advance() for _ in range(3)]
+    assert b"".join(each.data for each in decoded if each) == b"".join(chunks)
+
+
+def test_a_list_that_has_come_is_not_asked_for_again_whatever_it_is() -> None:
+    """The peer may be asked for it but once a batch: that it is wrong is found when it is its turn."""
+    far = site(ShelfStore(entries=100))
+    chunks = [noise(100, seed) for seed in range(3)]
+    hold(far, *chunks)
+    wrong = bytes(33)
+    decoder = decoder_of(far)
+    decoder.keep(named(CHUNK))
+    decoder.keep(batch(run_of(*chunks), plain=300))
+    decoder.keep(batch(reference_token(OTHER_NAME), run_token(2, fingerprint(wrong)), plain=700))
+    assert decoder.advance() is None
+    assert asked(decoder) == [NAME, OTHER_NAME, fingerprint(wrong)]
+    for data in (CHUNK, OTHER, wrong):
+        decoder.obtaining.fill(fingerprint(data), data)
+    far.store.move(fingerprint(chunks[0]))
+    hold(far, chunks[0])
+    assert [decoder.advance() is None for _ in range(2)] == [False, True]
+    assert asked(decoder) == [], "first it is looked for on disk"
+    assert decoder.advance() is None
+    assert asked(decoder) == [fingerprint(b"".join(map(fingerprint, chunks[1:])))]
+
+
 def test_no_more_is_asked_for_than_a_sender_answers_at_once() -> None:
     chunks = [noise(100, seed) for seed in range(NAMES_MAX + 20)]
     _, names = waiting(*chunks)
@@ -240,6 +289,22 @@ def test_looking_at_them_takes_little() -> None:
     decoder.keep(batch(ones, reference_token(OTHER_NAME), literals=bytes(20_000), plain=BATCH_PLAIN_MAX))
     assert decoder.advance() is None
     assert asked(decoder) == [NAME]
+
+
+def test_looking_at_what_runs_stand_for_takes_little_either() -> None:
+    """A run of a hundred chunks is 34 bytes: of 40 of them the first nineteen are looked at."""
+    far = site(ShelfStore(entries=4000))
+    chunks = [noise(10, seed) for seed in range(4000)]
+    hold(far, *chunks)
+    decoder = decoder_of(far)
+    decoder.keep(named(CHUNK))
+    for first in range(0, 4000, 100):
+        decoder.keep(batch(run_of(*chunks[first : first + 100]), plain=1 << 15))
+    lost = [fingerprint(chunks[at]) for at in (50, 1899, 1999, 3999)]
+    for name in lost:
+        far.store.lose(name)
+    assert decoder.advance() is None
+    assert asked(decoder) == [NAME, *lost[:2]]
 
 
 def test_looking_at_lists_takes_little_either() -> None:
