@@ -139,10 +139,10 @@ class Dialler:
             if handshake is not None and handshake.failure is not None:  # we refused it, and it has not hung up
                 self._failed(handshake, error)
                 return
-            what = "connected, but no TLS handshake" if connection is not None else "no answer"
+            connected = connection is not None
+            what = "connected, but no TLS handshake" if connected else "no answer"
             self._failed(None, TimeoutError(f"{what} within {self._connect_timeout:.0f} s"))
-            tcp = connection is not None
-            self._long_packets.unanswered(lane, connected=tcp, trial=trial, short_passed=short_passed)
+            self._long_packets.unanswered(lane, connected=connected, trial=trial, short_passed=short_passed)
         except (OSError, ValueError) as error:
             self._failed(handshake, error)
         else:
