@@ -95,15 +95,6 @@ class Notices:
         elif self._credit_at == NEVER:
             self._credit_at = now + CREDIT_DELAY
 
-    def taken(self, stream: int, *, untold: bool) -> None:
-        """The peer's array has ended its side, and ours has everything: say so now, for the peer may wait for no more
-        than that. `untold`: its credit does not say all that was consumed yet."""
-        self._arrived.add(stream)
-        self._ack_now = True
-        if untold:
-            self._credited.add(stream)
-            self._credit_now = True
-
     def recall(self, streams: Iterable[int]) -> None:
         """Ask back the credit that these streams do not need."""
         self._recalled.update(streams)
@@ -113,8 +104,8 @@ class Notices:
         """There is something new to say about the stream that the peer opens next."""
         self._foretold = self._credit_now = True
 
-    def ask(self, streams: Iterable[int]) -> None:
-        """Repeat the ACK of these: of those that the peer has forgotten it says again that they are over."""
+    def acknowledge(self, streams: Iterable[int]) -> None:
+        """The ACK of these goes now; of those that the peer has forgotten it answers that they are over."""
         for stream in streams:
             self._arrived.add(stream)
             self._ack_now = True

@@ -130,11 +130,13 @@ class TunnelState:
         if stream.over:
             self._forget(stream)
 
-    def note_taken(self, stream: Stream) -> None:
+    def note_taken(self, stream: Stream, now: float) -> None:
         """If the peer's array has ended its side, and ours has everything, the peer hears so now: if it has everything,
         too, the stream is over."""
         if stream.received_all:
-            self.notices.taken(stream.number, untold=stream.incoming.window.untold)
+            self.notices.acknowledge([stream.number])
+            if stream.incoming.window.untold:
+                self.notices.credit(stream.number, now)
             self.settle(stream)
 
     # -- the peer's side -----------------------------------------------------------------------------------------
@@ -253,7 +255,7 @@ class TunnelState:
         """
         if now >= self._ask_at:
             self._ask_at = now + self._settings.keepalive
-            self.notices.ask(number for number, stream in self.live.items() if stream.waits_for_end)
+            self.notices.acknowledge(number for number, stream in self.live.items() if stream.waits_for_end)
         if self.agreed(Capability.WAIVERS):
             self._recall.tick(now)
         self.notices.tick(now)
@@ -322,7 +324,7 @@ class TunnelState:
         window = stream.incoming.window
         if frame.type == FrameType.END:
             window.end()
-            self.note_taken(stream)
+            self.note_taken(stream, now)
         elif frame.type == WAIVE:
             if window.bare:
                 self.notices.credit(stream.number, now)

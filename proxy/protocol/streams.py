@@ -171,7 +171,7 @@ class Streams:
             incoming.consume(now, state.round_trip)
             due = incoming.press() or incoming.window.due
             state.notices.credit(number, now, due=due, soon=incoming.window.due_soon)
-            state.note_taken(stream)
+            state.note_taken(stream, now)
 
     def send_miss(self, number: int, names: Sequence[bytes]) -> None:
         """Ask for 1 to 1024 chunks and runs to which batches of the stream refer."""
