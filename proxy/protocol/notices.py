@@ -126,8 +126,9 @@ class Notices:
             self._credit_now, self._credit_at = True, NEVER
 
     def frames(self, streams: Mapping[int, Stream]) -> Iterator[bytes]:
-        """The frames that are due; what they say waits no longer."""
-        if self._ack_now and (acks := self._take_acks(streams)):
+        """The frames that are due; what they say waits no longer. A CREDIT takes an ACK along that would go soon: by
+        itself it would cost both sites a record of TLS, a packet, and the packet that acknowledges that."""
+        if self.due and (acks := self._take_acks(streams)):
             yield from _ack_frames(acks)
         if self._credit_now and (credits := self._take_credits(streams)):
             yield from _credit_frames(credits)

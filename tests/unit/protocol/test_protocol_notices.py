@@ -119,6 +119,27 @@ def test_or_for_512_kib() -> None:
     assert script.take() == ["ACK 2:12"]
 
 
+def test_a_credit_takes_the_ack_along_that_waits() -> None:
+    script = receiving()
+    script.now = 1.0
+    script.data(2, 1, 20000)
+    script.tunnel.streams.consumed(2)
+    assert script.take() == ["ACK 2:2", "CREDIT 2:20256/85792"]
+    assert script.tunnel.next_deadline() > 1.02
+    script.at(1.02)
+    assert script.take() == []
+
+
+def test_an_ack_takes_no_credit_along() -> None:
+    """With many streams that would be as many entries, each of little."""
+    script = receiving()
+    script.now = 1.0
+    script.data(2, 1, 10)
+    script.tunnel.streams.consumed(2)
+    script.at(1.02)
+    assert script.take() == ["ACK 2:2"]
+
+
 def test_an_ack_is_for_all_streams() -> None:
     script = receiving()
     script.open(4)

@@ -418,7 +418,7 @@ def test_who_waives_more_than_was_asked_for_is_not_left_without(left: int) -> No
     one = wide()
     amount = granted(one) - left
     one.give(FrameType.WAIVE, 2, 2, encode_waive(amount))
-    assert one.take() == [f"CREDIT 2:{1256 + amount}/{1256 + amount + INITIAL}"]
+    assert one.take() == ["ACK 2:3", f"CREDIT 2:{1256 + amount}/{1256 + amount + INITIAL}"]
     assert granted(one) == INITIAL
     one.data(2, 3, INITIAL - COST)
 
