@@ -7,8 +7,8 @@ each would cost both sites a TLS record, a write and a read.
 import asyncio
 from collections.abc import Callable
 
-PACKET = 1280
-"""Bytes that fill a packet, or nearly."""
+PACKET = 1300
+"""Bytes of frames that fill a packet, or nearly: one more batch of known data, and TLS, still fit into it."""
 PATIENCE = 0.008
 """Seconds, in which a fast source of known data fills a packet."""
 
@@ -24,7 +24,7 @@ class Packing:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, n: int) -> None:
-        """So many bytes of bulk were queued: send them when they fill a packet, or after `PATIENCE`."""
+        """So many bytes of bulk were queued, with headers: send them when they fill a packet, or after `PATIENCE`."""
         self._waiting += n
         if self._waiting >= PACKET:
             self.go()

@@ -30,6 +30,7 @@ from proxy.observe.counters import Traffic
 from proxy.observe.waiting import Waiting
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import PeerError
+from proxy.protocol.reader import HEADER_BYTES
 from proxy.reduction.outgoing import OutgoingBatch
 
 _CPU, _SOURCE = Waiting.CPU, Waiting.SOURCE  # each read passes here, and attributes of an enum class are slow to read
@@ -332,7 +333,7 @@ class Relay(asyncio.BufferedProtocol):
         """Send all batches that there are. `bulk`: others will follow, so short ones may wait for them (`Packing`)."""
         length = 0
         while (batch := self._encoder.take()) is not None:
-            length += self._send(batch)
+            length += HEADER_BYTES + self._send(batch)
         if not length:
             self._packing.hurry()
             return

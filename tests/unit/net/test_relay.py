@@ -19,6 +19,7 @@ from proxy.net.rounds import LONGEST, Rounds
 from proxy.net.turns import Turns
 from proxy.observe.waiting import Waiting
 from proxy.protocol.codes import ResetCode
+from proxy.protocol.reader import HEADER_BYTES
 from proxy.reduction.batch import CODEC_CONTEXT, assemble
 from proxy.reduction.contexts import ContextWriter
 from proxy.reduction.encoder import READ_BYTES
@@ -426,3 +427,24 @@ def test_what_comes_for_a_stream_that_has_ended_is_not_kept(connected: Connected
     connected.relay.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
     connected.relay.delivery.data(batch(literal(b"one"), literals=b"one"))
     assert connected.relay.coders.decoder.idle
+
+
+def test_headers_of_frames_count_for_the_packet_that_short_ones_fill(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is a sixth of what a batch of known data takes: while they did not count, most packets were two."""
+    data = noise(2 << 20, 5)
+    with connection(known(data)) as made:
+        streams, pump = made.owner.streams, made.owner.pump
+        streams.sendable.return_value = 16 << 20
+        pump.reset_mock()
+        sent = streams.send_data.call_args_list
+        for frames in (1, 2):
+            assert not pump.called
+            while len(sent) < frames:
+                room = made.relay.get_buffer(0)
+                room[:], data = data[: len(room)], data[len(room) :]
+                made.read()
+            (first, *_) = [len(args[1]) for args, _ in sent]
+            monkeypatch.setattr("proxy.net.packing.PACKET", 2 * (first + HEADER_BYTES))
+        assert pump.called

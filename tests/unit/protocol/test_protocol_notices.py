@@ -125,7 +125,6 @@ def test_a_credit_takes_the_ack_along_that_waits() -> None:
     script.data(2, 1, 20000)
     script.tunnel.streams.consumed(2)
     assert script.take() == ["ACK 2:2", "CREDIT 2:20256/85792"]
-    assert script.tunnel.next_deadline() > 1.02
     script.at(1.02)
     assert script.take() == []
 
