@@ -18,6 +18,7 @@ T = TypeVar("T")
 pwrite = os.pwrite
 preadv = os.preadv
 fsync = os.fsync
+fstat = os.fstat
 fstatvfs = os.fstatvfs
 """The seam to the disk: tests put failing disks here."""
 
@@ -46,8 +47,11 @@ class ContainerFile:
             self._direct = os.open(path, os.O_RDWR | os.O_DIRECT | os.O_CLOEXEC)
 
     def size(self) -> int:
-        """Bytes from its start to its end."""
-        return os.fstat(self._file).st_size
+        """Bytes from its start to its end. Raises StoreFault."""
+        try:
+            return fstat(self._file).st_size
+        except OSError as error:
+            raise _fault(error) from error
 
     def room(self) -> int:
         """Bytes that the disk has left, for other files as well. Raises StoreFault."""

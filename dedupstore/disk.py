@@ -296,7 +296,9 @@ class DiskStore(DiskCache):
             self._make_room_in_index(change)
             self._commit_or_relieve(change)
         except StoreFault as fault:
-            size = self._file.size()
+            size = 0
+            with suppress(StoreFault):  # a disk that is gone altogether does not say
+                size = self._file.size()
             with self._lock:
                 less = self._not_committed(change, written, fault, size)
             if less:
@@ -328,7 +330,7 @@ class DiskStore(DiskCache):
             self._alarms.pop("index", None)
 
     def _not_committed(self, change: Change, written: list[Container], fault: StoreFault, size: int) -> bool:
-        """`size`: of the file of containers, in bytes. True if that is to be cut."""
+        """`size`: of the file of containers, in bytes; 0: unknown. True if that is to be cut."""
         self._beliefs.give_back()
         self._gone.refused(change)
         self._unlearn(written)

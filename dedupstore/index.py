@@ -237,7 +237,8 @@ class Index:
 
     def file_bytes(self) -> int:
         """Size of the index file."""
-        return self._data.stat().st_size
+        with _translated():
+            return self._data.stat().st_size
 
     def read_ahead(self, start: int, length: int) -> None:
         """Ask the kernel to have those bytes of the index file in memory: then look-ups need not wait for the disk."""

@@ -297,6 +297,18 @@ def test_prefetch_brings_the_next_container(store: ChunkStore) -> None:
     assert store.figures().loads == loads + 2
 
 
+def test_memory_is_made_ready_though_the_directory_was_moved(tmp_path: Path) -> None:
+    """Or its disk is gone: how much of the index there is to be read ahead cannot be seen then."""
+    place = tmp_path / "store"
+    store = open_store("disk", SIZE, place, cache_bytes=32 << 20)
+    place.rename(tmp_path / "elsewhere")
+    while store.prepare():
+        pass
+    fill(store, range(A_CONTAINER))
+    assert held(store, range(A_CONTAINER)) == list(range(A_CONTAINER))
+    store.close()
+
+
 def test_after_a_restart_a_writers_next_container_is_known(tmp_path: Path) -> None:
     store = open_store("disk", 128 << 20, tmp_path, cache_bytes=64 << 20)
     for number in range(A_CONTAINER + 1):

@@ -6,6 +6,7 @@ import resource
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -58,14 +59,16 @@ def test_belief_about_a_container_on_disk_is_due_until_it_is_written(store: Chun
 def test_notes_survive_a_disk_that_is_gone_for_a_while(
     store: ChunkStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It takes nothing, nor says how full it is: that passed for a defect, without an alarm, and they were lost."""
+    """It takes nothing, nor says how full it is, or how long a file: that passed for a defect, without an alarm, and
+    they were lost."""
 
-    def gone(path: Path) -> os.statvfs_result:
+    def gone(file: object) -> NoReturn:
         raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
 
     store.believe(PEER, WRITTEN, 0b11)
     allowed = resource.getrlimit(resource.RLIMIT_FSIZE)
     monkeypatch.setattr(os, "statvfs", gone)
+    monkeypatch.setattr(container_file, "fstat", gone)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, allowed[1]))
     try:
         store.write()
