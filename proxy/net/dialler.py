@@ -29,6 +29,8 @@ _LASTING = 2.0
 """Seconds after which a lane counts as a success: a peer that ends each lane at once is not dialled without a pause."""
 _AT_ONCE = 16
 """Attempts under way, at most."""
+_TRIAL_AGAIN = 60.0
+"""Seconds after which a trial that has shown nothing is made again."""
 
 
 class Dialler:
@@ -143,8 +145,10 @@ class Dialler:
             what = "connected, but no TLS handshake" if connected else "no answer"
             self._failed(None, TimeoutError(f"{what} within {self._connect_timeout:.0f} s"))
             self._long_packets.unanswered(lane, connected=connected, trial=trial, short_passed=short_passed)
+            self._try_again(trial=trial and not connected)
         except (OSError, ValueError) as error:
             self._failed(handshake, error)
+            self._try_again(trial=trial)
         else:
             lane.carry(mark)
             await self._introduce(lane, trial=trial)
@@ -153,6 +157,11 @@ class Dialler:
                 self._long_packets.answered(lane, trial=trial)
             elif lane.late:
                 self._long_packets.unanswered(lane, connected=True, trial=trial, short_passed=short_passed)
+
+    def _try_again(self, *, trial: bool) -> None:
+        """If a trial has failed for another reason than its packets' length, let there be another one later."""
+        if trial:
+            asyncio.get_running_loop().call_later(_TRIAL_AGAIN, self._long_packets.try_again)
 
     async def _introduce(self, lane: Lane, *, trial: bool) -> None:
         """See that it is the peer, say HELLO, and wait until the lane is up or gone. The lane keeps the time limit."""

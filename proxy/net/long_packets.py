@@ -33,6 +33,12 @@ class LongPackets:
         else:
             self._pass()
 
+    def try_again(self) -> None:
+        """A trial has shown nothing a while ago: begin another one, unless what became of others has shown it since."""
+        mark = self._mark_of_short
+        if mark is not None and not self._peer.short_packets:
+            self._begin_trial(mark)
+
     def answered(self, lane: Lane, *, trial: bool) -> None:
         """The lane has come up, so its packets pass, since HELLOs fill them."""
         if trial:

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import errno
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -231,6 +233,46 @@ def test_an_outage_is_not_taken_for_a_path_that_loses_long_packets(monkeypatch: 
         assert not peer.short_packets
         tunnel.swallows = tunnel.lanes[0].silent = False
         await asyncio.sleep(10.0)
+        assert [lane.short for lane in tunnel.lanes if lane.up] == [False]
+        running.cancel()
+
+    loop = Clockwork(0)
+    loop.run_until_complete(scene())
+    loop.close()
+    assert not loop.errors
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_a_trial_for_which_there_was_no_way_is_made_again(monkeypatch: pytest.MonkeyPatch, told: bool) -> None:
+    """The line is out for a moment, and a router says so, or new connections alone get no answer: packets stayed short
+    until the next reload, and no alarm said why."""
+    tunnel = Tunnel(swallows=True)
+    peer = MagicMock(lanes=tunnel, relays={}, short_packets=False)
+
+    def failed(_: str) -> bool:
+        tunnel.swallows = False  # it was the line
+        return True
+
+    async def connect(*_: object, seconds: float) -> object:
+        if not tunnel.lanes:
+            return await tunnel.connect(seconds=seconds)
+        tunnel.lanes[0].silent = False
+        if told:
+            raise OSError(errno.EHOSTUNREACH, os.strerror(errno.EHOSTUNREACH))
+        return await asyncio.sleep(HOUR, "nothing")
+
+    peer.failed = failed
+    dialler = dialled(tunnel, peer, monkeypatch, seconds=0.1)
+    monkeypatch.setattr(dialling, "connect", connect)
+
+    async def scene() -> None:
+        tunnel.wanted.set()
+        running = asyncio.create_task(dialler.run())
+        await asyncio.sleep(10.0)
+        assert [lane.short for lane in tunnel.lanes] == [True]
+        tunnel.swallows = False
+        monkeypatch.setattr(dialling, "connect", tunnel.connect)
+        await asyncio.sleep(100.0)
         assert [lane.short for lane in tunnel.lanes if lane.up] == [False]
         running.cancel()
 

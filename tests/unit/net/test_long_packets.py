@@ -109,3 +109,20 @@ def test_and_without_such_lanes_the_next_has_long_packets() -> None:
     scene.tried.look_again()
     assert not scene.trials
     assert not scene.tried.seem_lost
+
+
+@pytest.mark.parametrize(("shown", "trials"), [(False, [MARK, MARK]), (True, [MARK])])
+def test_a_trial_that_has_shown_nothing_is_made_again_unless_another_has(shown: bool, trials: list[int]) -> None:
+    scene = Scene()
+    scene.comes_up(short=True)
+    if shown:
+        scene.unanswered_trial()
+    scene.tried.try_again()
+    assert scene.trials == trials
+
+
+def test_and_where_no_lane_has_short_packets_there_is_nothing_to_find_out() -> None:
+    scene = Scene()
+    scene.comes_up()
+    scene.tried.try_again()
+    assert not scene.trials
