@@ -98,11 +98,11 @@ def _open_trusted(path: Path, lock: StoreLock, sizes: Sizes, walk: bool, alarms:
         next_id = max([meta.next, *(container + 1 for container, _ in rows)])
         _begin_epoch(path, index, meta._replace(epochs=epochs, next=next_id, clean=False))
         peers = index.peers()
+        parts.warn_of_copies(path, alarms)
     except BaseException:
         index.close()
         containers.close()
         raise
-    parts.warn_of_copies(path, alarms)
     slots = FileSlots(sizes.slots(containers.layout), {row.slot for _, row in rows})
     return StoreFiles(path, lock, containers, index, slots, meta.identity, epochs, next_id, rows, peers, alarms)
 

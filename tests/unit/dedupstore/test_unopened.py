@@ -10,7 +10,7 @@ import pytest
 
 from dedupstore.errors import StoreUnusable
 from tests.conformance.filling import healthy, held
-from tests.unit.dedupstore.stores import FIVE, opened
+from tests.unit.dedupstore.stores import FIVE, failing, opened
 
 
 def flip(path: Path, at: int, bit: int) -> None:
@@ -50,6 +50,19 @@ def test_trouble_of_the_hosts_is_no_reason_to_set_an_index_aside(filled: Path, m
     store = opened(filled)
     assert held(store, FIVE) == list(FIVE)
     assert healthy(store)
+    store.close()
+
+
+def test_a_directory_that_cannot_be_listed_leaves_nothing_open(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies that were set aside are looked for last, when all files are open."""
+    before = len(os.listdir("/proc/self/fd"))
+    with monkeypatch.context() as patched:
+        patched.setattr("dedupstore.opening.parts.warn_of_copies", failing)
+        with pytest.raises(StoreUnusable, match="Input/output error"):
+            opened(filled)
+    assert len(os.listdir("/proc/self/fd")) == before
+    store = opened(filled)
+    assert held(store, FIVE) == list(FIVE)
     store.close()
 
 
