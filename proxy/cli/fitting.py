@@ -11,6 +11,7 @@ LEAST = 3
 """Rows of a section before another one gets more."""
 
 Cell = Text | str
+"""A str is shown as it is, too: it may be the words of another site, and nothing in them is markup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,5 +58,5 @@ def _table(section: Section, count: int) -> Table:
         said = Text.assemble(heading, f" ({hidden} more)" if hidden and not index else "")
         table.add_column(said, no_wrap=True, overflow="ellipsis", ratio=1 if index == last else None)
     for row in section.rows[-count:] if section.newest else section.rows[:count]:
-        table.add_row(*row)
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return table

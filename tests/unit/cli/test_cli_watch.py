@@ -143,6 +143,16 @@ def test_hostile_names_do_nothing() -> None:
     assert any(r"[link=x]\x1b[2J\n[/link]" in line for line in shown)
 
 
+@pytest.mark.parametrize("words", ["closed by west: [/]", "see [link=http://west.example]here[/link]"])
+def test_words_of_what_is_wrong_are_no_markup(words: str) -> None:
+    """A peer says why it closed a lane: that ended the page as a defect, or made a link of what it liked."""
+    reason = REASON | {"words": words, "remedy": words}
+    health = ANSWERS["health"] | {"words": words, "reasons": [reason]}
+    shown = lines(ANSWERS | {"health": health, "warnings": {"warnings": [CAUTION | {"words": words}]}}, width=400)
+    said = [f"{words} for", f"site: {words} for 1 min 0 s → {words}", f"array: {words} → encrypt"]
+    assert all(any(each in line for line in shown) for each in said)
+
+
 def watching(config: Path) -> list[str]:
     return [sys.executable, "-m", "proxy.cli", "status", str(config), "--watch"]
 
