@@ -195,15 +195,21 @@ def read_public_key(path: Path) -> bytes:
 
 def read_token(path: Path, key: str) -> bytes:
     """The token in a file, ASCII, without the spaces around it; `key` names that file. Raises IdentityFault."""
-    making = f"make one: (umask 077; openssl rand -hex 32 > {typed(path)})"
+    making = f"make one: {_rand(path)}"
     token = _content(path, f"{making}, or name another file as {key}", secret=True).strip()
+    if b"\n" in token or len(token) > LARGEST_TOKEN:  # such as a private key: nobody shall be told to write over it
+        raise IdentityFault(path, "holds something else than a token", f"name another file as {key}: {_rand('FILE')}")
     if is_open(path):
         raise IdentityFault(path, "can be read or written by others than its owner", typed("chmod", "600", path))
     shown = token.isascii() and token.decode("ascii").isprintable()  # no header has other characters, such as NUL
-    if not LEAST_TOKEN <= len(token) <= LARGEST_TOKEN or not shown or len(token.split()) != 1:
+    if len(token) < LEAST_TOKEN or not shown or len(token.split()) != 1:
         wrong = f"holds no token of {LEAST_TOKEN} or more letters and digits"
         raise IdentityFault(path, wrong, making)
     return token
+
+
+def _rand(path: Path | str) -> str:
+    return f"(umask 077; openssl rand -hex 32 > {typed(path)})"
 
 
 def make_token() -> bytes:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from proxy import identity
-from proxy.config.mistakes import ABSENT, KeyPath
+from proxy.config.mistakes import ABSENT, KeyPath, show_key
 from proxy.config.reading import Draft
 from proxy.identity import Certificate, IdentityFault
 from proxy.text import typed
@@ -38,8 +38,9 @@ def check(draft: Draft, now: datetime) -> None:
 def _check_key(draft: Draft, own: tuple[Certificate, ...]) -> None:
     public_key = read_key(draft, KEY)
     if public_key is not None and own and own[0].public_key != public_key:
-        remedy = f"name the key that was made with the certificate, or make both anew: {_keygen(draft, KEY)} --force"
-        draft.wrong(KEY, f"does not belong to the certificate in {draft.get(*CERTIFICATE)}", remedy)
+        remedy = f"name two files that were made together, or make both anew: {_keygen(draft, KEY)} --force"
+        wrong = f"does not belong to the certificate in {draft.get(*CERTIFICATE)} (that of {own[0].name})"
+        draft.wrong(KEY, wrong, remedy)
 
 
 def _check_own(draft: Draft, own: tuple[Certificate, ...], now: datetime) -> None:
@@ -65,7 +66,8 @@ def _check_peers(draft: Draft, own: tuple[Certificate, ...]) -> None:
             _check_purposes(draft, where, pinned, dials=not reached, answers=reached)
             other = seen.setdefault(pinned.public_key, where)
             if own and pinned.public_key == own[0].public_key:
-                draft.wrong(where, "is this site's own certificate", "copy the certificate from the peer")
+                remedy = f"name the peer's, which `isthmus pair` writes, or see what {show_key(CERTIFICATE)} names"
+                draft.wrong(where, "is this site's own certificate", remedy)
             elif other != where:
                 draft.wrong(where, f"is that of peer[{other[1]}] as well", "give each peer a key of its own")
 

@@ -22,7 +22,7 @@ def site(directory: Path, keys: str) -> Path:
     for name in ("east", "west", "listener", "other"):
         make(directory / name, name)
     zeros = "\0" * 64  # as a power failure may leave them
-    tokens = {"reading": "r" * 32, "short": "abc", "many": "two words of a token", "zeros": zeros}
+    tokens = {"reading": "r" * 32, "short": "abc", "many": "two words of a token", "zeros": zeros, "long": "l" * 4097}
     for name, content in tokens.items():
         (directory / name).touch(0o600)
         (directory / name).write_text(content)
@@ -65,6 +65,9 @@ def test_what_is_protected_is_fine(tmp_path: Path, keys: str) -> None:
         (LISTEN + 'token = "short"\n', "status.token", "16 or more", "openssl rand"),
         (LISTEN + 'token = "many"\n', "status.token", "16 or more", "openssl rand"),
         (LISTEN + 'token = "zeros"\n', "status.token", "16 or more", "openssl rand"),
+        (LISTEN + 'token = "listener.key"\n', "status.token", "holds something else", "as status.token: (umask 077"),
+        (LISTEN + 'token = "west.crt"\n', "status.token", "holds something else", "openssl rand -hex 32 > FILE)"),
+        (LISTEN + 'token = "long"\n', "status.token", "holds something else", "openssl rand -hex 32 > FILE)"),
         (LISTEN + 'control_token = "open"\n', "status.control_token", "others than its owner", "chmod 600"),
         (LISTEN + TLS + 'clients = "reading"\n', "status.clients", "is not a certificate", "BEGIN CERTIFICATE"),
         (LISTEN + 'names = ["a b"]\n', "status.names[0]", "not the name of a host", "east.example"),

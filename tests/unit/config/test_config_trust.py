@@ -134,7 +134,7 @@ ONE: list[tuple[str, Spoil, str, str, str]] = [
         "other key",
         copy("west.key", "east.key"),
         KEY,
-        "does not belong to the certificate in {}/east.crt",
+        "does not belong to the certificate in {}/east.crt (that of east)",
         "--out {} --force",
     ),
     ("open key", lambda d: (d / "east.key").chmod(0o640), KEY, "read or written by others", "chmod 600 {}/east.key"),
@@ -144,7 +144,7 @@ ONE: list[tuple[str, Spoil, str, str, str]] = [
     ("server only", certificate_with(purposes=(SERVER,)), CERTIFICATE, "not for TLS client authentication", "both TLS"),
     ("client only", certificate_with(purposes=(CLIENT,)), CERTIFICATE, "not for TLS server authentication", "both TLS"),
     ("peer for clients", peer_with(purposes=(CLIENT,)), PEER, "not for TLS server authentication (west)", "both TLS"),
-    ("own certificate pinned", copy("east.crt", "west.crt"), PEER, "is this site's own", "copy the certificate from"),
+    ("own certificate pinned", copy("east.crt", "west.crt"), PEER, "is this site's own", "identity.certificate names"),
 ]
 
 
