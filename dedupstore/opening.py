@@ -58,7 +58,8 @@ def open_files(
             lock.release(orderly=not lock.orphaned)
             raise
     except (OSError, StoreFault) as error:
-        raise StoreUnusable(f"store {path} cannot be opened: {error}; {parts.remedy_for(error)}") from error
+        words = f"{parts.in_words(error)}; {parts.remedy_for(error)}"
+        raise StoreUnusable(f"store {path} cannot be opened: {words}") from error
 
 
 def close_files(index: Index, containers: ContainerFile, lock: StoreLock, epochs: tuple[bytes, ...] | None) -> None:

@@ -46,7 +46,7 @@ def purge(path: Path) -> None:
             raise
         lock.release()
     except OSError as error:
-        raise StoreUnusable(f"store {path} cannot be purged: {error}; {remedy_for(error)}") from error
+        raise StoreUnusable(f"store {path} cannot be purged: {in_words(error)}; {remedy_for(error)}") from error
 
 
 def make(path: Path) -> None:
@@ -149,6 +149,13 @@ def _delete(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def in_words(error: BaseException) -> str:
+    """What went wrong, in the system's words without Python's around them."""
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    return f"{error.strerror} ({error.filename})" if error.filename else error.strerror
 
 
 def remedy_for(error: BaseException) -> str:

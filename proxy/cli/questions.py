@@ -47,9 +47,11 @@ def _ask(question: str, read: Callable[[str], str | None], default: str | None =
         try:
             return read(text.strip())
         except ValueError as error:
-            raise click.UsageError(f"{text!r} {error}") from None
+            raise click.UsageError(f"{text!r} {error}" if text else f"an empty answer {error}") from None
 
-    answer: str | None = click.prompt(question, default=default, value_proc=value)
+    shown = default is not None
+    # Without any default click takes an empty answer for none, and asks again without a word.
+    answer: str | None = click.prompt(question, default=default or "", show_default=shown, value_proc=value)
     return answer
 
 

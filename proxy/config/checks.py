@@ -54,6 +54,8 @@ def peers_are_others(draft: Draft) -> None:
 
 def peers_are_known(draft: Draft) -> None:
     """Forwards and exports name peers of this file."""
+    if isinstance(draft.raw(("peer",)), dict):  # [peer] in single brackets, which is noted as that
+        return
     known = [entry["name"] for _, entry in draft.entries("peer") if isinstance(entry.get("name"), str)]
     named = draft.column("forward", "peer")
     for where, entry in draft.entries("export"):

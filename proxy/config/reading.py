@@ -108,7 +108,7 @@ def read_draft(tree: Table, source: Path) -> Draft:
 def suggestion(word: str, known: Iterable[str]) -> str:
     """What the operator may have meant, as a remedy. Something is `known`."""
     known = list(known)
-    close = difflib.get_close_matches(word, known, n=1)
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.7)  # "rate" is not like "range"
     if close:
         return f'did you mean "{close[0]}"?'
     return f"known here: {', '.join(known)}"

@@ -11,6 +11,7 @@ from proxy.net.lane import Lane
 from proxy.net.lanes import Lanes
 from proxy.net.relays import Relays
 from proxy.net.shares import Shares
+from proxy.observe.wording import number_of_streams
 from proxy.protocol import events
 from proxy.protocol.codes import Capability, CloseCode, FrameType, ResetCode
 from proxy.protocol.errors import HelloRefused
@@ -302,7 +303,8 @@ class Peer:
 
     def _resumed(self, event: events.Resumed) -> None:
         self.resumed += 1
-        log.info("the tunnel with %s resumed on lane %d with %d streams", self.name, event.lane, len(self.relays))
+        streams = number_of_streams(len(self.relays))
+        log.info("the tunnel with %s resumed on lane %d with %s", self.name, event.lane, streams)
 
 
 _OF_PEERS: dict[type, Callable[[Peer, Any], None]] = {

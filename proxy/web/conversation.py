@@ -42,7 +42,7 @@ class Conversation(web.RequestHandler):
         message: str | None = None,
     ) -> web.StreamResponse:
         """What became of a request that has failed. Raises ConnectionError if it has been answered in part."""
-        answer = _malformed(status, exc) if isinstance(exc, HttpProcessingError) else _defect(status, exc)
+        answer = _malformed(request, status, exc) if isinstance(exc, HttpProcessingError) else _defect(status, exc)
         if request.writer.output_size > 0:
             raise ConnectionError("a part of the answer has been sent")
         answer.force_close()
@@ -61,8 +61,9 @@ def lenient(factory: Factory) -> Factory:
     return make
 
 
-def _malformed(status: int, error: HttpProcessingError) -> web.Response:
-    log.warning("a malformed request to the status listener: %s", error.message.strip().partition("\n")[0])
+def _malformed(request: web.BaseRequest, status: int, error: HttpProcessingError) -> web.Response:
+    words, sender = error.message.strip().partition("\n")[0], request.remote or "one who has hung up"
+    log.warning("a malformed request to the status listener, from %s: %s", sender, words)
     return failure(status, "the request is malformed", "see deploy/API.md")
 
 

@@ -141,7 +141,6 @@ def test_a_disk_that_cannot_be_written(small_disk: Path) -> None:
     open_store("disk", SIZE, small_disk / "store").close()
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     for path in (small_disk / "store", small_disk / "new"):
-        with pytest.raises(
-            StoreUnusable, match=f"store {path} cannot be opened: .*; mount it writable, or let its service"
-        ):
+        words = f"store {path} cannot be opened: Read-only file system .*; mount it writable, or let its service"
+        with pytest.raises(StoreUnusable, match=words):
             open_store("disk", SIZE, path)

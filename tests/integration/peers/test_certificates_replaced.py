@@ -46,7 +46,8 @@ def test_new_certificates_under_load(bed: Bed, first: str) -> None:
             says(site, "read anew")
         says(pair.west, "the certificate of this lane is no longer trusted")
         for site in pair.sites:
-            logged(site, "resumed")
+            logged(site, "resumed on lane")
+            logged(site, 'with 1 stream"')
         reloaded.set()
         whole(receipt(content), sending.result(PATIENCE))
         assert pair.east.status()["peers"][0]["lanes"][0]["number"] > 1

@@ -173,12 +173,12 @@ def test_where_nobody_can_answer_nothing_is_asked(isthmus: Isthmus, tmp_path: Pa
 
 
 def test_the_questions(tmp_path: Path) -> None:
-    answers = ["a b", "east", "east", "west", "4500", "0.0.0.0:4500", "[::]:4500", "198.18.0.1:4500"]
+    answers = ["a b", "east", "", "east", "west", "4500", "0.0.0.0:4500", "[::]:4500", "198.18.0.1:4500"]
     shown, code = at_a_terminal([*answers, "127.0.0.1:3260", "none", "", "3", "1GiB"], "init", "--out", str(tmp_path))
     assert code == 0, shown
-    assert shown.count("Error: ") == 5, (
-        shown
-    )  # the name, the other's name, the address, the one to be dialled, the size
+    # the name, the other's name twice, the address, the one to be dialled, the size
+    assert shown.count("Error: ") == 6, shown
+    assert "Error: an empty answer is not a name; write 1 to 63" in shown
     site = load(tmp_path / "east.toml", files=False)
     assert (site.site.name, site.peers[0].name, str(site.tunnel.listen)) == ("east", "west", "0.0.0.0:4500")
     assert (site.store.mode, site.store.size, len(site.forwards), site.exports) == ("disk", 1 << 30, 1, ())

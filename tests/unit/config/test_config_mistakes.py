@@ -33,6 +33,7 @@ ONE = [
     ("unknown key", change("[site]", "[site]\nnmae = 1"), "site.nmae", "not a known key", 'did you mean "name"?'),
     ("no such key", change("[site]", "[site]\nzzz = 1"), "site.zzz", "not a known key", "known here: name"),
     ("in a table", EAST + 'adress = "x"\n', "forward[0].adress", "not a known key", "known here: name, listen"),
+    ("key of another table", EAST + 'rate = "5Mbit"\n', "forward[0].rate", "not a known key", "guarantee, maximum"),
     ("missing key", change('name = "east"', ""), "site.name", "is missing", 'add name = "east" to [site]'),
     (
         "missing key of a table",
@@ -44,6 +45,7 @@ ONE = [
     ("section is text", 'log = "info"\n' + EAST, "log", "not a section", "write it as [log]"),
     ("section is a list", EAST + "[[log]]\n", "log", "not a section", "write it as [log]"),
     ("table in single brackets", EAST + '[export]\nname = "x"\n', "export", "not a list of tables", "[[export]]"),
+    ("peer in single brackets", change("[[peer]]", "[peer]"), "peer", "not a list of tables", "[[peer]]"),
     ("table is a number", "export = [1]\n" + EAST, "export[0]", "not a table", "[[export]]"),
     ("size without unit", change('"2GiB"', '"2"'), "store.size", "is not a size", "KiB"),
     ("size as number", change('"2GiB"', "2147483648"), "store.size", "not text in quotes", '"10GiB"'),
