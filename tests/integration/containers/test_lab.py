@@ -60,10 +60,19 @@ def test_sites_have_no_rights(lab: Project, service: str) -> None:
     assert re.search(r"^Uid:\s*10001\b", status, re.MULTILINE)
 
 
+@pytest.mark.parametrize("service", ["east", "west"])
+def test_sites_keep_their_history(lab: Project, service: str) -> None:
+    """Otherwise the first thing that a stranger sees of the lab is a warning."""
+    wait_for(lambda: up(lab), "the tunnel is not up")
+    told = lab.execute(service, "isthmus", "events", SITE_FILE)
+    assert "IST-401" in told
+    assert "IST-404" not in told
+
+
 def test_wests_status_asks_for_a_token(lab: Project) -> None:
     """It is exported to east, through whose tunnel Prometheus reads it, as a user to whom everything is foreign."""
     wait_for(lambda: up(lab), "the tunnel is not up")
-    token = docker("exec", "--user", "65534", lab.container("east"), "cat", "/var/lib/isthmus/west.token.prometheus")
+    token = docker("exec", "--user", "65534", lab.container("east"), "cat", "/etc/isthmus/keys/west.token.prometheus")
     assert lab.execute("east", "python", "-c", ASK, token.strip()).split() == ["401", "200", "401"]
 
 
