@@ -1,6 +1,7 @@
 """TLS handshakes that fail: the other side is told why, and so is our log."""
 
 import asyncio
+import re
 import ssl
 from typing import Any, Self
 
@@ -69,12 +70,19 @@ class JudgedConnection(ssl.SSLObject):
 
 _OUR_FAULT = ("CERTIFICATE", "UNKNOWN_CA", "ACCESS_DENIED")
 """In the names of the alerts by which the other side refuses our certificate (RFC 8446, section 6.2)."""
+_AROUND = re.compile(r"^\[SSL\] | \(_ssl\.c:\d+\)$")
+"""What Python puts around OpenSSL's words."""
 
 
 def refuses_us(error: Exception) -> bool:
     """The other side has ended TLS because of our certificate."""
-    _, _, alert = ((isinstance(error, ssl.SSLError) and error.reason) or "").partition("_ALERT_")
+    _, _, alert = _reason(error).partition("_ALERT_") if isinstance(error, ssl.SSLError) else ("", "", "")
     return any(name in alert for name in _OUR_FAULT)
+
+
+def _reason(error: ssl.SSLError) -> str:
+    """OpenSSL's name, such as TLSV1_ALERT_UNKNOWN_CA; where this Python knows none, as its words would make it."""
+    return error.reason or _AROUND.sub("", str(error)).upper().replace(" ", "_")
 
 
 def explain(error: Exception) -> str:
@@ -85,7 +93,7 @@ def explain(error: Exception) -> str:
         return f"its certificate is refused: {error.verify_message}{unknown}"
     if not isinstance(error, ssl.SSLError):
         return in_words(error) or "the other side closed the connection"
-    reason = error.reason or str(error)
+    reason = _reason(error)
     _, is_alert, alert = reason.partition("_ALERT_")
     if not is_alert:
         return f"TLS failed: {reason.lower().replace('_', ' ')}"
