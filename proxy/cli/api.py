@@ -1,11 +1,13 @@
 """Asks a running site by its status listener, which its file names. Every failure becomes words for an operator."""
 
 import json
+from contextlib import AbstractContextManager
 from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
+from proxy.cli.output import waiting
 from proxy.config.model import SiteConfig
 from proxy.errors import ExitCode, OperatorError
 from proxy.net.inquiry import TIMEOUT, Inquiry, find_token
@@ -18,8 +20,13 @@ _REFUSALS = 400, 401, 403, 421, 429
 
 def fetch_status(config: SiteConfig) -> dict[str, Any]:
     """The status as the site gives it; keys may be missing. Raises OperatorError as `Api.status`."""
-    with Api(config) as api:
+    with awaited(config), Api(config) as api:
         return api.status()
+
+
+def awaited(config: SiteConfig) -> AbstractContextManager[None]:
+    """While the site is asked: after a while, say so."""
+    return waiting(f"site {config.site.name} to answer at {config.status.listen}")
 
 
 class Unanswered(OperatorError):

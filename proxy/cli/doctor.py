@@ -13,10 +13,10 @@ from typing import Any
 from dedupstore import lock
 from proxy import identity
 from proxy.cli import quantities
-from proxy.cli.api import Api, Unanswered
+from proxy.cli.api import Api, Unanswered, awaited
 from proxy.cli.cells import as_dict, as_dicts, as_list
 from proxy.cli.doctor_report import as_data, count, show
-from proxy.cli.output import say
+from proxy.cli.output import say, waiting
 from proxy.cli.processes import serving
 from proxy.cli.serve import history_of
 from proxy.cli.users import as_user, other_owner
@@ -63,7 +63,8 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     running, status, health, silence = _asked(site)
     mistakes = _mistakes(site)
     certificates = None if mistakes else _load_certificates(site, mistakes)
-    reached = reach_all(site.peers, site.exports, certificates, site.tunnel.connect_timeout)
+    with waiting("peers and exports to answer"):
+        reached = reach_all(site.peers, site.exports, certificates, site.tunnel.connect_timeout)
     owner = other_owner(site.identity.key)
     again = as_user(owner, "isthmus", "doctor", site.source) if owner is not None else ""
     yield from resources.user(owner, again)
@@ -89,7 +90,7 @@ def _asked(site: SiteConfig) -> tuple[Running, dict[str, Any], dict[str, Any], l
     """Whether the site runs; its status and health, perhaps of another version, empty if it gives none; then, if it
     seems to run all the same, a finding."""
     try:
-        with Api(site) as api:
+        with awaited(site), Api(site) as api:
             return Running.ANSWERS, api.status(), _health(api), []
     except OperatorError as error:
         process = next((found.name for found in serving(site.source)), None)

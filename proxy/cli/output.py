@@ -1,10 +1,29 @@
 """What commands say, on stdout or stderr."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import click
 
 from proxy.text import printable
+
+WORDLESS = 5.0
+"""Seconds that a command waits for a site without saying so."""
 
 
 def say(words: str, *, err: bool = False) -> None:
     """One line or several, none of which moves a cursor: whatever is said may have come from another site."""
     click.echo("\n".join(map(printable, words.split("\n"))), err=err)  # noqa: TID251 (everybody else says it here)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """While something may take long: after a while, say on stderr what is waited for."""
+    words = threading.Timer(WORDLESS, say, (f"waiting for {what} ...",), {"err": True})
+    words.daemon = True
+    words.start()
+    try:
+        yield
+    finally:
+        words.cancel()

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from proxy.cli.commands import root
 from proxy.identity import generate
+from tests.patience import PATIENCE
 from tests.unit.config.contract import EAST, WEST
 
 Isthmus = Callable[..., Result]
@@ -55,6 +56,8 @@ class StatusSite:
         """What is answered to who wants it to do something; None: as to all others."""
         self.takes = 0.0
         """Seconds to do something."""
+        self.hold: threading.Event | None = None
+        """Nothing is answered before that."""
         self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
@@ -77,6 +80,8 @@ class StatusSite:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 site.paths.append(self.path)
+                if site.hold is not None:
+                    site.hold.wait(PATIENCE)
                 limit = int(self.path.partition("limit=")[2] or 0)
                 refused = site.most is not None and limit > site.most
                 found = site.known is None or self.path in site.known

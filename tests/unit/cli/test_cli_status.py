@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -15,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from proxy.cli import output
 from proxy.cli.cells import WIDE, duration, rate, size
 from proxy.cli.report import BAR, MOST_STREAMS, report
 from proxy.cli.status import run
@@ -405,3 +407,23 @@ def test_sizes_to_three_figures(value: int, text: str) -> None:
 )
 def test_durations_in_two_units(value: float, text: str) -> None:
     assert duration(value) == text
+
+
+@pytest.mark.parametrize("command", ["status", "drain", "reload", "doctor"])
+def test_who_has_to_wait_is_told_for_what(
+    isthmus: Isthmus, pair: Path, east: StatusSite, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """A site that hangs is given up after a quarter of a minute, which is long without a word."""
+    east.answers(STATUS | {"reloaded": True})
+    east.hold = told = threading.Event()
+    say = output.say
+
+    def said(words: str, *, err: bool = False) -> None:
+        say(words, err=err)
+        told.set()
+
+    monkeypatch.setattr(output, "WORDLESS", 0.0)
+    monkeypatch.setattr(output, "say", said)
+    shown = isthmus(command, pair / "east.toml")
+    assert shown.stderr.startswith("waiting for site east to answer at 127.0.0.1:")
+    assert not (command == "status" and shown.exit_code)
