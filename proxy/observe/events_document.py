@@ -16,8 +16,9 @@ Everything that is reported to an operator has a code: events (`/api/v1/events`)
 peers, 2xx about trust, 3xx about the store, 4xx about the site and its status listener, 5xx about what gains less than
 one would expect. What the words mean: [GUIDE.md](GUIDE.md#words).
 
-Of what comes and goes while its cause stays, an event and a line of the log tell once, and again only after ten minutes
-without it. These are {recurring}.
+Some of this comes and goes while its cause stays. An event and a line of the log tell it once, and again only if it has
+not held for ten minutes. This goes for
+{recurring}.
 
 | code | severity | what it means | what to do |
 |---|---|---|---|
