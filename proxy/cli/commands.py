@@ -384,8 +384,8 @@ def demo(volume_size: str, mode: str, as_json: bool) -> int | None:
     """Replicate volumes through a pair of sites.
 
     Starts both on this machine as processes of their own, with TLS between them, sends three generated volumes
-    through them twice, cold and warm, and shows for each what it took on the WAN and how long. Every byte is
-    compared; the exit code is 1 if any differs.
+    through them twice, cold and warm, and shows for each what it took on the WAN and how long. Where tgt and
+    qemu-img are installed, a fourth one goes over iSCSI. Every byte is compared; the exit code is 1 if any differs.
     """
     return _perform("demo", volume_size, mode, as_json)
 
