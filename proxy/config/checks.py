@@ -42,14 +42,21 @@ def names_differ(draft: Draft) -> None:
 
 
 def peers_are_others(draft: Draft) -> None:
-    """No peer has this site's own name or tunnel address."""
-    site, listen = draft.get("site", "name"), draft.get("tunnel", "listen")
+    """No peer has this site's own name, or is dialled at this site. (By a forward to another peer it may be.)"""
+    site = draft.get("site", "name")
     for where, name in draft.column("peer", "name").items():
         if site is not None and name.lower() == site.lower():
             draft.wrong(where, "is the name of this site itself", "write the other site's name")
     for where, address in draft.column("peer", "address").items():
-        if listen is not None and address == listen:
-            draft.wrong(where, "is the tunnel listener of this site itself", "write the other site's tunnel address")
+        own = [("tunnel", "listen"), ("status", "listen"), *_forwards_to(draft, draft.get(*where[:2], "name"))]
+        if same := [place for place in own if draft.get(*place) == address]:
+            wrong = f"is {show_key(same[0])} of this site itself"
+            draft.wrong(where, wrong, "write where the other site's tunnel.listen is reached")
+
+
+def _forwards_to(draft: Draft, peer: str | None) -> list[KeyPath]:
+    """Where those listen."""
+    return [(*where[:2], "listen") for where, name in draft.column("forward", "peer").items() if name == peer]
 
 
 def peers_are_known(draft: Draft) -> None:

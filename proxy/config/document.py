@@ -78,8 +78,8 @@ Values that are right by themselves are refused when they do not fit together. B
 
 - **Peers:** there is at least one, and each has a `certificate` unless `identity.ca` is given. No two peers have the
   same name, nor two forwards or two exports; names that differ only by capitals are the same. No peer has this site's
-  own name, or `tunnel.listen` as its `address`. `peer` of a forward and `peers` of an export are names of peers in this
-  file, letter by letter.
+  own name. `address` of a peer is neither `tunnel.listen` nor `status.listen`, nor `listen` of a forward to that peer.
+  `peer` of a forward and `peers` of an export are names of peers in this file, letter by letter.
 - **Listeners:** `tunnel.listen`, `status.listen` and `listen` of all forwards differ. Two with the same
   port need different addresses, and `0.0.0.0` stands for every IPv4 address, `[::]` for every IPv6 one. At one address,
   no listener has a port that is among the `ports` of a forward, and no two forwards have `ports` in common.

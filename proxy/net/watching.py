@@ -148,7 +148,7 @@ class Watching:
         except OSError:
             return
         if kept.facts.get(_FILE, content) != content:
-            words = f"{self._site.config.source} is another one than at the last start"
+            words = f"{self._site.config.source} is not what the site's file was at the last start"
             self.journal.note(codes.CONFIGURATION_CHANGED, "site", words, now)
         self._facts = {_FILE: content}
 

@@ -183,7 +183,7 @@ def of(path: Path, name: str, days: tuple[float, float]) -> bytes:
         ({"certificate": b"no certificate"}, "what should be its certificate is not a certificate"),
         ({"days": (-10, -1)}, "UTC), make a new certificate there: isthmus keygen --force"),
         ({"days": (5, 10)}, "its certificate begins at"),
-        ({"address": parse_address("198.18.0.1:4500")}, "is the tunnel listener of this site itself"),
+        ({"address": parse_address("198.18.0.1:4500")}, "is tunnel.listen of this site itself"),
     ],
 )
 def test_what_does_not_fit_is_refused(

@@ -130,6 +130,20 @@ ONE = [
     ),
     ("status for all, v6", change('"127.0.0.1:8900"', '"[::]:8900"'), "status.listen", "not a loopback", "[::1]:8900"),
     (
+        "own forward dialled",
+        change('address = "198.18.0.2:4500"', 'address = "127.0.0.1:3260"'),
+        "peer[0].address",
+        "is forward[0].listen of this site itself",
+        "the other site's tunnel.listen",
+    ),
+    (
+        "own status listener dialled",
+        change('address = "198.18.0.2:4500"', 'address = "127.0.0.1:8900"'),
+        "peer[0].address",
+        "is status.listen of this site itself",
+        "the other site's tunnel.listen",
+    ),
+    (
         "forward to nobody",
         change('peer = "west"', 'peer = "wset"'),
         "forward[0].peer",
@@ -371,3 +385,9 @@ def test_values_are_shown_short_and_harmless(tmp_path: Path, value: str, shown: 
 def test_keys_are_shown_harmless(tmp_path: Path) -> None:
     (mistake,) = mistakes_in(EAST + '"\\u001b[31m" = 1\n', tmp_path)
     assert mistake.key == r"forward[0].\x1b[31m"
+
+
+def test_a_peer_may_be_dialled_by_a_forward_to_another(tmp_path: Path) -> None:
+    north = '[[peer]]\nname = "north"\naddress = "127.0.0.1:3260"\ncertificate = "north.crt"\n'
+    parsed = parse((EAST + north).encode(), tmp_path / "site.toml", files=False)
+    assert [str(peer.address) for peer in parsed.peers] == ["198.18.0.2:4500", "127.0.0.1:3260"]
