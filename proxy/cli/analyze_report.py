@@ -73,8 +73,9 @@ def _stores(store: dict[str, Any]) -> Table:
 def _advice(found: dict[str, Any]) -> Iterator[RenderableType]:
     store = found["store"]
     yield plain(
-        "New, 1 % changed, known: what crosses a slow line, by what the far side holds of it; known at most, chunk by"
-        " chunk: in the order in which it came before, runs of chunks have one name."
+        "What crosses a slow line: new, if the far side holds nothing of it; 1 % changed, if it holds all but that;"
+        " known, if it holds all. That is the most: it names each chunk by itself. What comes in the same order as"
+        " before is named in runs, which takes less."
     )
     if found["crosses_the_line"]["new_slow_line"] > NO_GAIN:
         yield plain("Hardly compresses or repeats: is it encrypted or compressed already? Only what is known is saved.")

@@ -288,7 +288,7 @@ def purge(config: Path, yes: bool) -> int | None:
     "--site-rate", metavar="RATE", help="What the two hosts can carry (make bench-pipeline). [default: 2Gbit]"
 )
 @click.option("--start", metavar="HH:MM", help="When the replication starts: when does it end?")
-@click.option("--within", metavar="TIME", help="Such as 8h: which line is needed? Without --rate nothing else.")
+@click.option("--within", metavar="TIME", help="Such as 8h: which line is needed? It needs no --rate.")
 @click.option("--write-rate", metavar="SIZE/s", help="All writes together: would a faster line help?")
 @click.option("--write-size", metavar="SIZE", help="Average size of a write: would a faster line help?")
 @click.option("--table", is_flag=True, help="Show the throughput by window and round trip.")
