@@ -48,9 +48,13 @@ class Api:
     def __exit__(self, *raised: object) -> None:
         self._inquiry.__exit__(None, None, None)
 
-    def status(self) -> dict[str, Any]:
-        """Raises OperatorError as `get`, also (UNREACHABLE) if another site answers."""
-        status = self.get("status")
+    def status(self, *, control: bool = False) -> dict[str, Any]:
+        """Raises OperatorError as `get`, also (UNREACHABLE) if another site answers.
+
+        `control`: by the control token, if there is one, since the site may not know the other any longer.
+        """
+        control = control and self._config.status.control_token is not None
+        status = self._decode(self._answer(f"{API}/status", control=control))
         if status.get("site", self._config.site.name) != self._config.site.name:
             other = f"the site that answers there is {status['site']!r}, not {self._config.site.name!r}"
             raise self._unreachable(f"{other}; see status.listen in both files")

@@ -44,6 +44,8 @@ class StatusSite:
     def __init__(self, config: Path) -> None:
         port = int(config.read_text().split('[status]\nlisten = "127.0.0.1:')[1].split('"')[0])
         self.paths: list[str] = []
+        self.tokens: list[str | None] = []
+        """What was shown with each."""
         self.status = 200
         self.body = b"{}"
         self.known: tuple[str, ...] | None = None
@@ -80,6 +82,7 @@ class StatusSite:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 site.paths.append(self.path)
+                site.tokens.append(self.headers.get("Authorization"))
                 if site.hold is not None:
                     site.hold.wait(PATIENCE)
                 limit = int(self.path.partition("limit=")[2] or 0)

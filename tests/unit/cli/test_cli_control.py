@@ -45,6 +45,20 @@ def test_a_token_that_the_site_has_not_read_yet(isthmus: Isthmus, pair: Path, ea
     assert "may still have the one that it read at its start; have it read the file anew: systemctl rel" in shown.stderr
 
 
+@pytest.mark.parametrize("command", ["drain", "reload"])
+def test_a_new_token_to_read_needs_no_signal(isthmus: Isthmus, pair: Path, east: StatusSite, command: str) -> None:
+    """The site knows the former one. The control token, which it knows, is enough."""
+    for name, token in (("reading", "r" * 32), ("control", "c" * 32)):
+        (pair / name).touch(0o600)
+        (pair / name).write_text(token)
+    file = pair / "east.toml"
+    tokens = '[status]\ntoken = "reading"\ncontrol_token = "control"\n'
+    file.write_text(file.read_text().replace("[status]\n", tokens))
+    east.answers({"site": "east", "reloaded": True})
+    assert isthmus(command, file).exit_code == ExitCode.OK
+    assert (east.paths, set(east.tokens)) == (["/api/v1/status", f"/api/v1/{command}"], {"Bearer " + "c" * 32})
+
+
 def test_no_token_where_one_is_named(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
     token, file = pair / "east.token", pair / "east.toml"
     file.write_text(file.read_text().replace("[status]\n", '[status]\ncontrol_token = "east.token"\n'))
