@@ -98,7 +98,7 @@ class Api:
             if response.status == HTTPStatus.UNAUTHORIZED and (
                 shown := find_token(self._config.status, control=control)
             ):
-                refusal = _unknown_token(shown[0])
+                refusal = self._unknown_token(shown[0])
             raise OperatorError(f"site {self._config.site.name} refuses {path}: {refusal}")
         if response.status != 200:
             http = f"HTTP {response.status} {printable(response.reason)}"
@@ -110,6 +110,14 @@ class Api:
         if found is None:
             raise self._unreachable("the answer is not a status; does another program listen there?")
         return found
+
+    def _unknown_token(self, path: Path) -> str:
+        """For a refused token: the listener's own words, "a token is needed", do not help whoever has shown one."""
+        remedy = "systemctl reload, or kill -HUP with the number of its process"
+        if self._config.status.control_token not in (None, path):
+            remedy = typed("isthmus", "reload", self._config.source)
+        unknown = f"it does not know the token in {path}, and may still have the one that it read at its start"
+        return f"{unknown}; have it read the file anew: {remedy}"
 
     def _unreachable(self, reason: str) -> OperatorError:
         return OperatorError(f"{self._nothing}: {reason}", ExitCode.UNREACHABLE)
@@ -131,12 +139,6 @@ def _json_object(body: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
-
-
-def _unknown_token(path: Path) -> str:
-    """For a refused token: the listener's own words, "a token is needed", do not help whoever has shown one."""
-    remedy = "have it read the file anew: systemctl reload, or kill -HUP with the number of its process"
-    return f"it does not know the token in {path}, and may still have the one that it read at its start; {remedy}"
 
 
 def _refusal(body: bytes) -> str | None:

@@ -57,6 +57,10 @@ def test_a_new_token_to_read_needs_no_signal(isthmus: Isthmus, pair: Path, east:
     east.answers({"site": "east", "reloaded": True})
     assert isthmus(command, file).exit_code == ExitCode.OK
     assert (east.paths, set(east.tokens)) == (["/api/v1/status", f"/api/v1/{command}"], {"Bearer " + "c" * 32})
+    east.answers({"error": "a token is needed"}, 401)
+    refusal = isthmus("status", file).stderr
+    assert f"{pair / 'reading'}, and may still" in refusal
+    assert f"have it read the file anew: isthmus reload {file}" in refusal
 
 
 def test_no_token_where_one_is_named(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
