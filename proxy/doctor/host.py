@@ -15,6 +15,8 @@ from proxy.files import in_the_way, nearest, present
 ROOT = Path("/")
 _NO_LIMIT = 1 << 60
 """Control groups of version 1 write a number of that order if there is no limit."""
+LEAST_ROOM = 1 << 20
+"""Bytes without which a file can hardly grow."""
 _TIME_ERROR = 5  # adjtimex(2): not synchronised
 _TIMEX_BYTES = 512  # struct timex has 208
 
@@ -66,8 +68,11 @@ def _unwritable(path: Path) -> str:
         return "it is no file of this user's"
     if not path.parent.is_dir():
         return f"{path.parent} is no directory"
-    if os.statvfs(path.parent).f_flag & os.ST_RDONLY:
+    disk = os.statvfs(path.parent)
+    if disk.f_flag & os.ST_RDONLY:
         return f"{path.parent} is mounted read-only"
+    if disk.f_bavail * disk.f_frsize < LEAST_ROOM:
+        return "its disk is full"
     if there:
         return "" if os.access(path, os.W_OK) else "it is no file of this user's"
     return "" if os.access(path.parent, os.W_OK | os.X_OK) else f"{path.parent} is not this user's"

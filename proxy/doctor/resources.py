@@ -171,7 +171,8 @@ def history(path: Path, wrong: str, stranger: str = "", unkept: str = "") -> Ite
         yield attention(HISTORY, f"{path} is that of site {stranger}: {lost}", "name another file as status.history")
     elif wrong:
         found = f"{path} cannot be written ({wrong}): {lost}"
-        remedy = "let the site's user write there, or name another file as status.history; run this as that user"
+        rights = "give the site's user room and rights there, or name another file as status.history"
+        remedy = f"{rights}; run this as that user"
         yield attention(HISTORY, found, remedy)
     elif unkept:
         remedy = "see that its disk answers and has room; if it says the same in a minute, restart the site"

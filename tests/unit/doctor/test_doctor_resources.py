@@ -225,6 +225,15 @@ def test_history_on_a_disk_that_is_read_only(tmp_path: Path, monkeypatch: pytest
     assert {unwritable(tmp_path / name) for name in ("there.db", "new.db")} == {f"{tmp_path} is mounted read-only"}
 
 
+def test_history_on_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is little to be done with a file that cannot grow either."""
+    (tmp_path / "there.db").touch()
+    monkeypatch.setattr("os.statvfs", lambda path: SimpleNamespace(f_flag=0, f_bavail=255, f_frsize=4096))
+    assert {unwritable(tmp_path / name) for name in ("there.db", "new.db")} == {"its disk is full"}
+    (finding,) = history(tmp_path / "new.db", "its disk is full")
+    assert finding.level is Level.ATTENTION
+
+
 class _Allocated(ctypes.Structure):
     """mallinfo2(3)."""
 
