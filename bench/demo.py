@@ -31,6 +31,7 @@ from bench.sites import Address, Pair, SiteFailure
 from bench.tables import plain_table
 from proxy.cli.ending import ended_in_order
 from proxy.config.units import show_size
+from proxy.doctor.host import memory
 
 MB = 10**6
 MIB = 1 << 20
@@ -124,7 +125,7 @@ def perform(volume_size: int, store: str, directory: Path, console: Console) -> 
     """All passes, in a pair that lives in the directory. Raises SiteFailure, ArrayFailure, OSError."""
     store_size = max(SMALLEST_STORE, volume_size * 3 // 2)
     stores = 2 * store_size if store == "disk" else 0
-    if stores and (lacking := lacking_room(directory, stores)):
+    if lacking := lacking_room(directory, stores) if stores else lacking_memory(2 * store_size):
         raise SiteFailure(lacking)
     report = Report(store, volume_size, skipped=lacking_for_iscsi(volume_size, directory, stores))
     with ExitStack() as stack:
@@ -208,6 +209,15 @@ def lacking_room(directory: Path, needed: int) -> str:
     """Why so many bytes do not fit there, or nothing."""
     free = shutil.disk_usage(directory).free
     return "" if free > needed else f"{directory} has {free // MIB} MiB free, {needed // MIB} are needed (see TMPDIR)"
+
+
+def lacking_memory(needed: int) -> str:
+    """Why two stores of so many bytes together do not fit there, or nothing."""
+    free = memory().available
+    if free is None or free > needed:
+        return ""
+    found = f"{free // MIB} MiB of memory are free, {needed // MIB} are needed"
+    return f"{found}; give a smaller --volume-size, or --store disk"
 
 
 def show(report: Report, console: Console) -> None:

@@ -14,6 +14,7 @@ from bench import demo
 from bench.array import IscsiTarget
 from bench.replicator import Sink
 from bench.sites import Address, Pair, SiteFailure
+from proxy.doctor.facts import Memory
 
 
 class DirectSite:
@@ -144,3 +145,14 @@ def test_stores_that_do_not_fit_on_the_disk_are_said_before_anything_is_sent(
     assert demo.run(1 << 20, store, as_json=True) == status
     said = " ".join(capsys.readouterr().err.split())
     assert ("has 100 MiB free, 256 are needed (see TMPDIR)" in said) is (store == "disk")
+
+
+@pytest.mark.usefixtures("direct")
+@pytest.mark.parametrize(("free", "status"), [(100 << 20, 1), (257 << 20, 0), (None, 0)])
+def test_stores_that_do_not_fit_into_memory_are_said_before_anything_is_sent(
+    free: int | None, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo, "memory", lambda: Memory(free, None))
+    assert demo.run(1 << 20, "memory", as_json=True) == status
+    said = " ".join(capsys.readouterr().err.split())
+    assert ("100 MiB of memory are free, 256 are needed; give a smaller --volume-size" in said) is bool(status)
