@@ -1,5 +1,6 @@
 """What commands say, on stdout or stderr."""
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,9 +18,17 @@ def say(words: str, *, err: bool = False) -> None:
     click.echo("\n".join(map(printable, words.split("\n"))), err=err)  # noqa: TID251 (everybody else says it here)
 
 
+def at_a_terminal() -> bool:
+    """Whether somebody sees stderr as it comes."""
+    return sys.stderr.isatty()
+
+
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """While something may take long: after a while, say on stderr what is waited for."""
+    """While something may take long: after a while, say on stderr what is waited for, if somebody reads that."""
+    if not at_a_terminal():
+        yield
+        return
     words = threading.Timer(WORDLESS, say, (f"waiting for {what} ...",), {"err": True})
     words.daemon = True
     words.start()

@@ -422,8 +422,17 @@ def test_who_has_to_wait_is_told_for_what(
         say(words, err=err)
         told.set()
 
+    monkeypatch.setattr(output, "at_a_terminal", lambda: True)
     monkeypatch.setattr(output, "WORDLESS", 0.0)
     monkeypatch.setattr(output, "say", said)
     shown = isthmus(command, pair / "east.toml")
     assert shown.stderr.startswith("waiting for site east to answer at 127.0.0.1:")
     assert not (command == "status" and shown.exit_code)
+
+
+def test_a_program_that_waits_is_told_nothing(
+    isthmus: Isthmus, pair: Path, east: StatusSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    east.answers(STATUS)
+    monkeypatch.setattr(output, "WORDLESS", 0.0)
+    assert isthmus("status", pair / "east.toml").stderr == ""
