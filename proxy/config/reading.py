@@ -163,6 +163,8 @@ def _read_value(model: type[BaseModel], name: str, value: Any, where: KeyPath, d
         draft.values[where] = _adapter(model, name).validate_python(value, context={"base": draft.source.parent})
     except ValidationError as error:
         for details in error.errors(include_url=False, include_input=False):
+            if details["type"] == "too_short" and value:  # it lacks only what is noted already
+                continue
             draft.wrong((*where, *details["loc"]), *_words(details))
 
 

@@ -150,6 +150,7 @@ ONE = [
         "not the name of a peer",
         '"west"',
     ),
+    ("export to a number", EAST + EXPORT.replace('"west"', "1"), "export[0].peers[0]", "not text in quotes", "letters"),
     ("export to nobody", EAST + EXPORT.replace("west", "w"), "export[0].peers[0]", "not the name of a peer", "west"),
     ("same forward twice", EAST + FORWARD.replace("two", "Replication"), "forward[1].name", "forward[0]", "own name"),
     ("same export twice", EAST + EXPORT + EXPORT, "export[1].name", "the name of export[0]", "own name"),
