@@ -2,15 +2,12 @@
 
 import asyncio
 import logging
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from proxy.config.addresses import Address
 from proxy.net.connecting import ADDRESS_SECONDS, connect, in_words, take_over
-from proxy.net.endings import reset_connection
-from proxy.net.relay import Relay
-from proxy.net.sockets import keep_urgent
+from proxy.net.relay import Relay, prepare
 from proxy.net.within import within
 from proxy.observe.refusals import UNREACHABLE, Refusals
 from proxy.protocol.codes import ResetCode
@@ -54,7 +51,7 @@ class Arrays:
     async def _connect(self, relay: Relay, address: Address) -> None:
         try:
             async with within(self._timeout) as self._connecting[relay].waited:
-                connection = await connect(address, _prepare, seconds=self._timeout)
+                connection = await connect(address, prepare, seconds=self._timeout)
             del self._connecting[relay]  # not to be cancelled any more: the connection is about to be its relay's
             await take_over(connection, lambda: relay)
             self._refusals.connected(relay.share, relay.destination)
@@ -71,8 +68,3 @@ class Arrays:
 
     def _refuse(self, relay: Relay, reason: str) -> None:
         self._refusals.refused(relay.share, relay.destination, UNREACHABLE, reason)
-
-
-def _prepare(connection: socket.socket) -> None:
-    reset_connection(connection)
-    keep_urgent(connection)

@@ -14,7 +14,7 @@ from proxy.net.endings import reset_connection
 from proxy.net.listener import connections, waiting
 from proxy.net.peer import Peer
 from proxy.net.redirected import meant_for
-from proxy.net.relay import Relay
+from proxy.net.relay import Relay, prepare
 from proxy.protocol.codes import Capability
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class Forward:
             arrived = [first, *waiting(self._listener, most - 1)]
             self.accepted += len(arrived)
             for connection, _ in arrived:
-                reset_connection(connection)  # it may have come before this forward; its relay may end it in order
+                prepare(connection)
             self._opening = asyncio.gather(*(self._open(*each) for each in arrived))
             await asyncio.shield(self._opening)  # the end of accepting must not tear a connection from its relay
             most = AT_ONCE if few and clock() - began > LONG else 1

@@ -22,7 +22,7 @@ from proxy.net.endings import Leaving, Parting, reset_connection, reset_transpor
 from proxy.net.packing import Packing
 from proxy.net.pauses import Pauses
 from proxy.net.relay_owner import RelayOwner
-from proxy.net.sockets import make_room, notice_absence
+from proxy.net.sockets import keep_urgent, make_room, notice_absence
 from proxy.net.tcpinfo import has_ended, reset_error
 from proxy.net.turns import TURN
 from proxy.net.waits import Waits
@@ -50,12 +50,22 @@ _RATIO_MIN = 0.4
 2.5 times the grain."""
 
 
+def prepare(connection: socket.socket) -> None:
+    """Ask of the kernel what an array's connection needs: before the event loop has it, whose socket takes ten times as
+    long for each option."""
+    reset_connection(connection)  # unless it ends in order; so it is even if this process is killed
+    keep_urgent(connection)
+    notice_absence(connection)
+    make_room(connection, TURN)
+
+
 def _nobody(relay: "Relay") -> None:
     """Nobody else counts it."""
 
 
 class Relay(asyncio.BufferedProtocol):
-    """Loop thread. Made when the stream is opened or offered; `connection_made` may come later."""
+    """Loop thread. Made when the stream is opened or offered; `connection_made` may come later, with a connection that
+    was `prepare`d."""
 
     def __init__(self, owner: RelayOwner, stream: int, name: str, origin: str, coders: Coders, *, opener: bool) -> None:
         """`name`: the forward's or the export's; `origin`: the opening array's address."""
@@ -120,10 +130,7 @@ class Relay(asyncio.BufferedProtocol):
             reset_transport(transport)
             return
         self._transport = transport
-        reset_connection(socket_of(transport))  # unless it ends in order; so it is even if this process is killed
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
-        notice_absence(socket_of(transport))
-        make_room(socket_of(transport), TURN)
         if not self.opener:
             self._owner.streams.accept(self.stream)
         self._renew_allowance()
