@@ -5,6 +5,7 @@ Where to connect to may be a name; where to listen is an IP address, because wha
 
 import ipaddress
 import re
+from functools import lru_cache
 from typing import Annotated, NamedTuple
 
 from proxy.config.validators import reader, shape
@@ -93,6 +94,7 @@ def _is_name(text: str) -> bool:
     return len(text) <= 253 and all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,62}", label) for label in labels)
 
 
+@lru_cache  # each connection to an array asks
 def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     _, percent, scope = text.partition("%")
     if percent and not re.fullmatch(_SCOPE, scope):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from proxy.config.addresses import Address
 from proxy.net.connecting import ADDRESS_SECONDS, connect, in_words, take_over
 from proxy.net.relay import Relay, prepare
-from proxy.net.within import within
+from proxy.net.within import Within
 from proxy.observe.refusals import UNREACHABLE, Refusals
 from proxy.protocol.codes import ResetCode
 
@@ -50,7 +50,7 @@ class Arrays:
 
     async def _connect(self, relay: Relay, address: Address) -> None:
         try:
-            async with within(self._timeout) as self._connecting[relay].waited:
+            async with Within(self._timeout) as self._connecting[relay].waited:
                 connection = await connect(address, prepare, seconds=self._timeout)
             del self._connecting[relay]  # not to be cancelled any more: the connection is about to be its relay's
             await take_over(connection, lambda: relay)

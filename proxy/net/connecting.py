@@ -5,7 +5,7 @@ import errno
 import os
 import socket
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from math import inf
 from typing import Any
@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from proxy.aside import aside
 from proxy.config.addresses import Address
 from proxy.net.endings import reset_connection
-from proxy.net.within import within
+from proxy.net.within import Within
 
 ADDRESS_SECONDS = 3.0
 """How long one of a name's addresses may take to answer while others are left to be tried; less if time is short."""
@@ -43,7 +43,7 @@ async def connect(
     failures: list[OSError] = []
     for left, (family, kind, protocol, _, where) in zip(reversed(range(len(found))), found, strict=True):
         try:
-            async with within(each if left else None):
+            async with Within(each) if left else nullcontext():
                 return await _connect(loop, socket.socket(family, kind, protocol), prepare, where)
         except OSError as error:
             failures.append(error)

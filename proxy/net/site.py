@@ -24,7 +24,7 @@ from proxy.net.portals import Portals
 from proxy.net.sockets import congestion_control
 from proxy.net.tls import Certificates
 from proxy.net.turns import Turns
-from proxy.net.within import within
+from proxy.net.within import Within
 from proxy.net.worker import StoreWorker
 from proxy.observe.processor import Processor
 from proxy.protocol.codes import CloseCode, ResetCode
@@ -116,7 +116,7 @@ class Site:
         Seconds in which the site, or its host, was stopped do not count.
         """
         with suppress(TimeoutError):
-            async with within(seconds):
+            async with Within(seconds):
                 while any(peer.busy for peer in self.peers.values()) and not hurry.is_set():
                     with suppress(TimeoutError):
                         await asyncio.wait_for(hurry.wait(), _LOOK)

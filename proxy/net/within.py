@@ -6,9 +6,8 @@ stream be reset.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import Self
+from collections.abc import Callable
+from types import TracebackType
 
 _PARTS = 10
 """Parts in which a limit is counted."""
@@ -16,34 +15,30 @@ _STILL = 0.5
 """Seconds, or a part if that is longer, by which the end of a part comes late only if the loop stood still."""
 
 
-@asynccontextmanager
-async def within(seconds: float | None) -> AsyncIterator[Callable[[], float]]:
-    """As `asyncio.timeout`, but yields a function that says how many seconds have counted. None: no limit."""
-    async with asyncio.timeout(None) as limit:
-        if seconds is None:
-            yield lambda: 0.0
-            return
-        with _Count(limit, seconds / _PARTS) as count:
-            yield count.passed
+class Within:
+    """As `asyncio.timeout`; entered, it gives a function that says how many seconds have counted.
 
+    The limit ends when all its parts have passed; one in which the loop stood still does not count.
+    """
 
-class _Count:
-    """Ends a limit when all its parts have passed; one in which the loop stood still does not count."""
-
-    def __init__(self, limit: asyncio.Timeout, part: float) -> None:
-        self._limit = limit
-        self._part = part
+    def __init__(self, seconds: float) -> None:
+        self._part = seconds / _PARTS
         self._left = _PARTS
         self._loop = asyncio.get_running_loop()
+        self._limit = asyncio.timeout(None)
 
-    def __enter__(self) -> Self:
+    async def __aenter__(self) -> Callable[[], float]:
+        await self._limit.__aenter__()
         self._begin()
-        return self
+        return self._passed
 
-    def __exit__(self, *_: object) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self._timer.cancel()
+        await self._limit.__aexit__(kind, error, traceback)
 
-    def passed(self) -> float:
+    def _passed(self) -> float:
         """Seconds that have counted."""
         present = self._loop.time() - self._due + self._part
         return (_PARTS - self._left) * self._part + (0.0 if self._stood_still else present)

@@ -11,7 +11,7 @@ import uvloop
 from proxy.config.addresses import Address
 from proxy.net.arrays import Arrays
 from proxy.net.relay import Relay
-from proxy.net.within import within
+from proxy.net.within import Within
 from proxy.observe.refusals import Refusals
 from proxy.protocol.codes import ResetCode
 from tests.patience import PATIENCE
@@ -106,7 +106,7 @@ def test_one_that_does_not_answer_is_given_up_in_time() -> None:
     async def scene() -> float:
         began = time.monotonic()
         with pytest.raises(TimeoutError):
-            async with within(TIMEOUT):
+            async with Within(TIMEOUT):
                 await asyncio.Event().wait()
         return time.monotonic() - began
 
