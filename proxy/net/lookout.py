@@ -59,7 +59,7 @@ class Lookout:
         """Once a second."""
         self.look()
         samples, self._ended = self._ended, []
-        samples += [self._sample(relay) for relay in self._relays.values()]
+        samples += [self._count(relay.waits.sample(self._tunnel.round_trip)) for relay in self._relays.values()]
         passed, self._sampled = now - self._sampled, now
         self._recent.note(blend(chain.from_iterable(samples)), moved_by(samples) | self._line(), passed)
         # What the line takes shows only in seconds in which streams wait for it.
@@ -75,7 +75,7 @@ class Lookout:
 
     def ended(self, relay: Relay) -> None:
         """The relay has ended: what it has done since the last sample counts with the next one."""
-        self._ended.append(self._sample(relay))
+        self._ended.append(self._count(relay.waits.spell()))
 
     def verdict(self) -> Verdict:
         """What limited the tunnel over the last ten seconds."""
@@ -99,10 +99,9 @@ class Lookout:
         flow = self._streams.flow(relay.stream)
         return 0 if flow is None else max(flow.window, relay.waits.window)
 
-    def _sample(self, relay: Relay) -> tuple[Spell, Spell]:
-        outward, inward = relay.waits.sample(self._tunnel.round_trip)
-        count(self.waited, outward, inward)
-        return outward, inward
+    def _count(self, spells: tuple[Spell, Spell]) -> tuple[Spell, Spell]:
+        count(self.waited, *spells)
+        return spells
 
     def _figures(self) -> Figures:
         """What all streams have in common."""

@@ -129,19 +129,9 @@ class Waits:
             self.inward(self._awaited)
 
     def sample(self, round_trip: float) -> tuple[Spell, Spell]:
-        """Once a second, and at the end: what has passed since the last sample, outward and inward.
-
-        `round_trip` in seconds.
-        """
-        now = self._clock()
+        """Once a second: what has passed since the last sample, outward and inward. `round_trip` in seconds."""
+        outward, inward = self.spell()
         self._turn = max(_TURN, round(round_trip * SECOND * 0.9))
-        answers, self._answers, self._answered = self._answers, 0, 0
-        taken, self.taken = self.taken, 0
-        traffic = self._traffic
-        sent, delivered = traffic.raw - self._sent, traffic.delivered - self._delivered
-        self._sent, self._delivered = traffic.raw, traffic.delivered
-        outward = Spell(self._outward.take(now), sent, answers, taken)
-        inward = Spell(self._inward.take(now), delivered)
         count(self.total, outward, inward)
         self._window_age = 0 if outward.times.get(Waiting.WINDOW) else self._window_age + 1
         if self._window_age >= RECENT:
@@ -149,6 +139,17 @@ class Waits:
         passed = sum(outward.times.values()) / SECOND
         self._recent.note(blend((outward, inward)), moved_by([(outward, inward)]), passed)
         return outward, inward
+
+    def spell(self) -> tuple[Spell, Spell]:
+        """The same of a stream that has ended, of which no verdict is wanted any more."""
+        now = self._clock()
+        answers, self._answers, self._answered = self._answers, 0, 0
+        taken, self.taken = self.taken, 0
+        traffic = self._traffic
+        sent, delivered = traffic.raw - self._sent, traffic.delivered - self._delivered
+        self._sent, self._delivered = traffic.raw, traffic.delivered
+        outward = Spell(self._outward.take(now), sent, answers, taken)
+        return outward, Spell(self._inward.take(now), delivered)
 
     def verdict(self, figures: Figures) -> Verdict:
         """What limited the stream in the last ten seconds. `figures`: of the peer, with this stream's window."""
