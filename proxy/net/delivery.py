@@ -129,7 +129,7 @@ class Delivery:
 
     def _deliver(self) -> None:
         with self._blaming, self._owner.rounds:
-            while self._may_deliver():
+            while not self._decoder.idle and self._may_deliver():
                 self._waits.inward(_CPU)
                 if not self._take_over(self._decoder.advance()):
                     break

@@ -365,5 +365,7 @@ class Lane(asyncio.BufferedProtocol):
 def _gather(pieces: list[bytes]) -> list[bytes]:
     """Short ones that follow each other in one, since whatever TLS is given is a record at least; long ones as they
     are: with many streams they have waited and left the caches, and copying takes half as long as encryption."""
+    if len(pieces) == 1:
+        return pieces
     runs = groupby(pieces, lambda piece: len(piece) >= LONG)
     return list(chain.from_iterable(run if long else (b"".join(run),) for long, run in runs))
