@@ -173,9 +173,9 @@ class Relay(asyncio.BufferedProtocol):
                 self._encoder.finish()
                 self._ship()
                 self._owner.streams.send_end(self.stream, *self._encoder.ending())
-                self._owner.pump()
                 self.waits.outward(_SOURCE)
                 self._finish_if_done()
+                self._owner.pump()
         return True
 
     def pause_writing(self) -> None:
@@ -293,6 +293,7 @@ class Relay(asyncio.BufferedProtocol):
         if tell:
             self._owner.streams.reset(self.stream, code, reason)
         self._owner.gone(self)
+        self._owner.pump()
 
     def _release(self, reason: str) -> None:
         """The stream ends, in whatever way: do nothing more, hold nothing of the peer's, and unpin what was sent."""
@@ -408,7 +409,8 @@ class Relay(asyncio.BufferedProtocol):
 
     def _finish_if_done(self) -> None:
         """If both directions have ended, and all that was sent is consumed, so that the peer can ask for nothing any
-        more, close the socket without a reset."""
+        more, close the socket without a reset. What is said to the peer goes with what the caller, or the event that
+        has called it, has to say anyway."""
         if not (self._ended_here and self.delivery.over) or self._outstanding or self.closed:
             return
         self.in_order = True

@@ -127,7 +127,7 @@ class Relays:
         return self._holdings
 
     def gone(self, relay: Relay) -> None:
-        """A relay has ended, for the reason that it states."""
+        """A relay has ended, for the reason that it states. The caller pumps."""
         if self._live.pop(relay.stream, None) is None:
             return
         self._arrays.give_up(relay)
@@ -141,7 +141,6 @@ class Relays:
             self._lingering.add(relay)
         self.ended.add(relay)
         log.info("stream %d of %s with %s ended: %s", relay.stream, relay.name, self._peer, relay.reason)
-        self.pump()
 
     def left(self, relay: Relay) -> None:
         """A relay's array has everything, or can be given nothing any more."""
