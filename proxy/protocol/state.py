@@ -110,9 +110,13 @@ class TunnelState:
         return stream
 
     def widen(self, stream: Stream, now: float) -> None:
-        """The stream is open: grant it more than it began with, if there is memory for that."""
+        """The stream is open: grant it more than it began with, if there is memory for that.
+
+        The acceptor says so with its ACCEPT. The opener has nothing else to say then, and says it soon: many streams
+        are over before, and who uses up what it began with is told when a quarter of that was taken.
+        """
         if stream.incoming.window.widen(self._settings.opening_window):
-            self.notices.credit(stream.number, now)
+            self.notices.credit(stream.number, now, due=not stream.own, soon=True)
 
     def push(self, stream: Stream, kind: FrameType, payload: bytes, now: float) -> None:
         """Queue a frame that costs no credit."""

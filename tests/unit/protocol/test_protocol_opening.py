@@ -1,6 +1,8 @@
 """Windows of streams that have just been opened: wide at once, out of what is to spare."""
 
-from proxy.protocol.codes import FrameType
+from proxy.protocol import frames
+from proxy.protocol.codes import FrameType, ResetCode
+from proxy.protocol.notices import CREDIT_SOON
 from proxy.protocol.window import OPENING_PART, STEP, ReceiveWindow, WindowBudget
 from tests.unit.protocol.playbook import Script
 
@@ -109,7 +111,21 @@ def test_the_acceptor_is_told_when_it_has_accepted() -> None:
     script.take()
     script.acknowledge(number, 1)
     script.give(FrameType.ACCEPT, number, 0)
-    assert f"CREDIT {number}:0/{MIB}" in script.flush()
+    assert script.take() == [], "it can wait for a few milliseconds"
+    script.at(CREDIT_SOON)
+    assert script.take() == [f"CREDIT {number}:0/{MIB}"]
+
+
+def test_it_hears_nothing_of_a_stream_that_ends_at_once() -> None:
+    """Storage is asked for its health by thousands of short connections, each of which cost such a frame."""
+    script = Script(opening_window=MIB)
+    number = script.tunnel.streams.open("array", "10.0.0.2")
+    script.take()
+    script.give(FrameType.ACCEPT, number, 0)
+    assert script.take() == []
+    script.give(FrameType.RESET, number, 1, frames.encode_reset(ResetCode.ORIGIN_RESET, ""))
+    script.at(CREDIT_SOON)
+    assert script.take() == [f"ACK {number}:over"]
 
 
 def test_a_window_that_the_line_has_used_up_grows() -> None:
