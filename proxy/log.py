@@ -41,6 +41,7 @@ def configure(level: str = "info", form: str = "auto", stream: TextIO | None = N
     handler = BoundedHandler(stream)
     handler.setFormatter(TextFormatter(coloured=coloured) if as_text else JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # no line says them
     logging.captureWarnings(capture=True)
 
 
