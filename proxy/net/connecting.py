@@ -143,8 +143,23 @@ async def _connect(
     try:
         connection.setblocking(False)
         prepare(connection)
-        await loop.sock_connect(connection, where)
+        error = connection.connect_ex(where)
+        if error == errno.EINPROGRESS:
+            await _writable(loop, connection)
+            error = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if error:
+            raise OSError(error, os.strerror(error))
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+async def _writable(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:
+    """Wait until it is connected, or will not be. (uvloop's `sock_connect` has a thread look the address up again.)"""
+    writable = asyncio.Event()
+    loop.add_writer(connection, writable.set)
+    try:
+        await writable.wait()
+    finally:
+        loop.remove_writer(connection)

@@ -3,7 +3,8 @@
 import asyncio
 import socket
 import time
-from typing import Any, cast
+from collections.abc import Callable
+from typing import cast
 
 import pytest
 import uvloop
@@ -17,7 +18,7 @@ from proxy.protocol.codes import ResetCode
 from tests.patience import PATIENCE
 
 TIMEOUT = 0.3
-SOCK_CONNECT = uvloop.Loop.sock_connect
+ADD_WRITER = uvloop.Loop.add_writer
 
 
 class Stream(asyncio.Protocol):
@@ -37,12 +38,10 @@ class Stream(asyncio.Protocol):
         self.came.set_result(reason)
 
 
-async def interrupted(loop: uvloop.Loop, connection: socket.socket, where: Any) -> None:
-    """Connect; between question and answer the site stands still, as a process that was stopped."""
-    connecting = asyncio.ensure_future(SOCK_CONNECT(loop, connection, where))
-    await asyncio.sleep(0)
+def interrupted(loop: uvloop.Loop, connection: socket.socket, told: Callable[[], None]) -> None:
+    """Await the answer of a connection; before it the site stands still, as a process that was stopped."""
     stand_still()
-    await connecting
+    ADD_WRITER(loop, connection, told)
 
 
 def stand_still() -> None:
@@ -55,7 +54,7 @@ def test_an_array_that_answered_while_the_site_stood_still_is_reached(monkeypatc
         Arrays(Refusals(time.monotonic), TIMEOUT).connect(cast(Relay, stream), Address(*listener.getsockname()))
         return await stream.came
 
-    monkeypatch.setattr(uvloop.Loop, "sock_connect", interrupted)
+    monkeypatch.setattr(uvloop.Loop, "add_writer", interrupted)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         assert uvloop.run(scene(listener)) == "connected"
 
@@ -93,11 +92,8 @@ def test_what_the_other_array_waited_while_the_site_stood_still_is_not_its_fault
         arrays.give_up(relay)
         return [each.words.rpartition(": ")[2] for each in refusals.status()]
 
-    async def never(loop: uvloop.Loop, connection: socket.socket, where: Any) -> None:
-        await asyncio.Event().wait()
-
     monkeypatch.setattr("proxy.net.arrays.ADDRESS_SECONDS", TIMEOUT / 4)
-    monkeypatch.setattr(uvloop.Loop, "sock_connect", never)
+    monkeypatch.setattr(uvloop.Loop, "add_writer", lambda *_: None)  # the answer does not come
     with socket.create_server(("127.0.0.1", 0)) as listener:
         assert uvloop.run(scene(listener)) == blamed
 
