@@ -77,7 +77,7 @@ async def _addresses(loop: asyncio.AbstractEventLoop, address: Address) -> list[
     and more of them behind.
     """
     if address.ip is not None:
-        return await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        return _look_up(address)  # nobody is asked. (uvloop's `getaddrinfo` forgets the scope of a link-local one.)
     asked = _asked.setdefault(loop, {})
     task = asked.get(address)
     if task is None:

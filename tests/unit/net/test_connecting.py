@@ -4,11 +4,13 @@ import asyncio
 import contextlib
 import errno
 import gc
+import ipaddress
 import os
 import socket
 import ssl
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -35,6 +37,26 @@ def test_an_address_that_does_not_answer_hides_no_other(deaf: tuple[str, int], m
     monkeypatch.setattr(connecting, "ADDRESS_SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         assert asyncio.run(connected()) == listener.getsockname()
+
+
+def link_local() -> Iterator[str]:
+    """Those of this host, with their scopes."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/net/if_inet6").read_text().splitlines():
+            digits, *_, interface = line.split()
+            if (address := ipaddress.IPv6Address(int(digits, 16))).is_link_local:
+                yield f"{address}%{interface}"
+
+
+def test_a_link_local_address_is_reached_by_its_interface() -> None:
+    if (host := next(link_local(), None)) is None:
+        pytest.skip("this host has no link-local address")
+    *_, where = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+    with (
+        socket.create_server(where, family=socket.AF_INET6) as listener,
+        uvloop.run(connecting.connect(Address(host, listener.getsockname()[1]))) as connection,
+    ):
+        assert connection.getpeername() == listener.getsockname()
 
 
 NO_FAMILY = 99
