@@ -113,7 +113,7 @@ def test_the_acceptor_is_told_when_it_has_accepted() -> None:
     script.give(FrameType.ACCEPT, number, 0)
     assert script.take() == [], "it can wait for a few milliseconds"
     script.at(CREDIT_SOON)
-    assert script.take() == [f"CREDIT {number}:0/{MIB}"]
+    assert script.take() == [f"ACK {number}:1", f"CREDIT {number}:0/{MIB}"]
 
 
 def test_it_hears_nothing_of_a_stream_that_ends_at_once() -> None:
