@@ -12,7 +12,7 @@ REFUSED_FACTOR = 4
 
 
 class Admission:
-    """The limits that new streams have to keep to. Where a stream is admitted its initial credit has been reserved."""
+    """The limits for new streams. To admit a stream reserves its initial credit."""
 
     def __init__(
         self, settings: TunnelSettings, table: StreamTable, budget: WindowBudget, announcements: Announcements
@@ -27,7 +27,7 @@ class Admission:
         self._announcements = announcements
 
     def admit_own(self, allowed: int) -> int:
-        """Admit a stream that we open: its number. Raises OpenRefused. `allowed`: how many the peer lets us have."""
+        """Admit a stream that we open. Returns its number, or raises OpenRefused. `allowed`: how many we may have."""
         if reason := self._announcements.draining or self.peer_refusing:
             raise OpenRefused(ResetCode.SHUTDOWN, reason)
         if self._table.own >= allowed:
@@ -40,7 +40,7 @@ class Admission:
         return number
 
     def admit_theirs(self) -> tuple[ResetCode, str] | None:
-        """Admit a stream that the peer opens: None, or why it has to be reset.
+        """Admit a stream that the peer opens. Returns None, or why the stream has to be reset.
 
         Raises PeerError if the peer does not acknowledge that we reset its streams.
         """
@@ -55,6 +55,6 @@ class Admission:
         return None
 
     def _ending(self) -> int:
-        """How many of the peer's streams no longer count: it may have forgotten them, and its OPEN of the next one may
-        have overtaken the ACK that says so."""
+        """How many of the peer's streams do not count: the peer may have forgotten them, and its next OPEN may have
+        overtaken the ACK that says so."""
         return min(self._table.theirs_ending(), self._streams)

@@ -8,7 +8,7 @@ from proxy.protocol.reader import encode
 
 
 class Announcements:
-    """What is to be said, and whether it has to be said now. Outlives streams and lanes."""
+    """What this side announces, and which of it has to be sent now. Outlives streams and lanes."""
 
     def __init__(self) -> None:
         self.draining = ""
@@ -16,30 +16,30 @@ class Announcements:
         self._wish: dict[int, int] = {}
         self._store_rate: int | None = None
         self.due: set[FrameType] = set()
-        """What has to be sent by the next lane that is ready."""
+        """Types of the frames that the next lane that is ready has to send."""
 
     def drain(self, reason: str, lanes: bool) -> None:
-        """Begin to drain. `lanes`, here and below: whether there are any; a new lane is told anyway (`greeting`)."""
+        """Begin to drain. `lanes`, here and below: whether there are any. A new lane says everything (`greeting`)."""
         self.draining = reason or "draining"
         self._say(FrameType.DRAIN, lanes)
 
     def wish(self, counts: Mapping[int, int], lanes: bool) -> None:
-        """This side needs so many lanes of each mark for what it sends."""
+        """Announce how many lanes of each mark this side needs for what it sends."""
         self._wish = dict(counts)
         self._say(FrameType.LANES, lanes)
 
     def tell_store_rate(self, rate: int, lanes: bool) -> None:
-        """This side's store gives so many bytes a second of what is referred to."""
+        """Announce how many bytes a second this side's store gives of what is referred to."""
         self._store_rate = rate
         self._say(FrameType.STORE, lanes)
 
     def repeat(self) -> None:
-        """A lane was lost, and what it carried may be, too: say everything again."""
+        """A lane was lost, perhaps with announcements: have everything sent again."""
         self.due = {FrameType.DRAIN} if self.draining else set()
         self.due |= self._of_ready_lanes
 
     def forget(self) -> None:
-        """Nothing has to be said now: it was said, or all lanes are gone."""
+        """Have nothing due: everything was sent, or all lanes are gone."""
         self.due.clear()
 
     def greeting(self) -> Iterator[bytes]:
@@ -49,7 +49,7 @@ class Announcements:
         self.due |= self._of_ready_lanes
 
     def frames(self, agreed: Callable[[Capability], bool]) -> Iterator[bytes]:
-        """The frames that are due, and no longer are then. `agreed`: whether a capability was."""
+        """The frames that are due; afterwards nothing is. `agreed`: whether a capability was agreed on."""
         if FrameType.DRAIN in self.due:
             yield self._drain_frame()
         if FrameType.LANES in self.due and agreed(Capability.LANES):
@@ -60,7 +60,7 @@ class Announcements:
 
     @property
     def _of_ready_lanes(self) -> set[FrameType]:
-        """What there is to say that only a lane that is ready carries."""
+        """Types of the announcements there are that only a ready lane carries."""
         lanes = {FrameType.LANES} if self._wish else set()
         return lanes if self._store_rate is None else lanes | {FrameType.STORE}
 
@@ -68,7 +68,7 @@ class Announcements:
         return encode(FrameType.DRAIN, 0, 0, encode_drain(self.draining))
 
     def _say(self, kind: FrameType, lanes: bool) -> None:
-        """Now, if there are lanes; otherwise a new one is told."""
+        """Have the announcement sent now if there are lanes; otherwise a new lane says it."""
         self.due.discard(kind)
         if lanes:
             self.due.add(kind)

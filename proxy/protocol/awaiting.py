@@ -1,4 +1,4 @@
-"""Streams that wait for room to send: each is told once, by `Writable`, when it has more than when it began to wait."""
+"""Streams that wait for room to send. `Writable` tells once when one has more room than when it began to wait."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class Awaiting:
             stream.told = min(stream.told, stream.room)
 
     def look(self, stream: Stream) -> None:
-        """The stream's room may have changed. While it has data queued for lanes, it is told only of much more room."""
+        """The stream's room may have changed: tell if there is more; while DATA is queued for lanes, if it is much."""
         if not stream.awaits_room:
             return
         room, queued = stream.room, stream.outgoing.queued
@@ -43,7 +43,7 @@ class Awaiting:
     def look_at_all(self) -> None:
         """The room of all streams may have changed."""
         for stream in self._live.values():
-            if stream.awaits_room:  # of a thousand few do, and while all are crowded each ACK passes here
+            if stream.awaits_room:  # few of a thousand do, and while the ledger is crowded each ACK passes here
                 self.look(stream)
 
     def released(self) -> None:

@@ -1,7 +1,7 @@
-"""What a DATA frame costs, and how much of that may be sent on a stream (PROTOCOL.md, "Flow control").
+"""What a DATA frame costs, and how much we may send on a stream (PROTOCOL.md, "Flow control").
 
-Where costs are lean (capability LEAN) a frame of known data costs less than it delivers; its *plain cost* is then what
-it would cost otherwise: its plain bytes and DATA_OVERHEAD. What the peer may send to us is in `window`.
+The *plain cost* of a frame is its plain bytes and DATA_OVERHEAD. Its *cost*, which credit counts, is the same; but with
+lean costs (capability LEAN) a frame of known data costs less. What the peer may send to us is in `window`.
 """
 
 from collections import deque
@@ -11,19 +11,19 @@ from proxy.protocol.errors import Misuse, PeerError
 DATA_OVERHEAD = 256
 """What every DATA frame costs beside its bytes; pays for the bookkeeping of tiny ones."""
 WIDE = 2
-"""As far as the peer is trusted (`Trust`), the plain bytes that may be under way: so many times its largest window for
-one stream, so many times the tunnel's memory for all."""
+"""How many plain bytes may be under way if the peer is trusted (`Trust`): on one stream so many times the largest
+window that our settings allow, on all streams together so many times our tunnel's memory."""
 TRUST_PART = 8
-"""The peer is trusted with so many times what it lately had of what it was believed to have."""
+"""All streams may have so many times the bytes under way that the peer lately turned out to have (`Trust.prove`)."""
 LEAN_PART = 8
-"""Where costs are lean a frame costs at least one part in so many of its plain length. So of data that the far site
-knows up to eight windows may be under way, which the near array believes delivered."""
+"""With lean costs a frame costs at least its plain length divided by this. So up to eight windows of data that the far
+site knows may be under way, all of which the near array believes delivered."""
 
 
 def cost_of(plain: int, length: int, *, lean: bool) -> int:
-    """What a DATA frame costs whose payload has `length` bytes and delivers `plain` bytes.
+    """The cost of a DATA frame whose payload has `length` bytes and delivers `plain` bytes.
 
-    `lean`: what it takes to keep the frame, since a batch is not decoded before the array can have it.
+    `lean`: it costs what it takes to keep it, since a receiver decodes a batch only when the array can have it.
     """
     if not lean or length >= plain:
         return DATA_OVERHEAD + plain
@@ -31,16 +31,16 @@ def cost_of(plain: int, length: int, *, lean: bool) -> int:
 
 
 class Trust:
-    """Whether streams may have more plain bytes under way than their windows hold, as lean costs allow. One a tunnel.
+    """Whether streams may have more plain bytes under way than their windows hold, as lean costs allow. One per tunnel.
 
-    What is under way is pinned in our store, which may be small; and should the peer not have it, each batch in turn
-    would have to ask for what it lacks, which takes a round trip. So it grows with what was found, as in slow start.
+    The chunks of what is under way are pinned in our store, which may be small; and if the peer lacks them, each batch
+    in turn asks for its own, which takes a round trip. So the bound grows with what the peer had, as in slow start.
     """
 
     def __init__(self, most: int) -> None:
-        """`most`: bytes that all streams together may have under way before none may have more than its window."""
+        """`most`: as soon as all streams together have so many bytes under way, none may exceed its window."""
         self._most = most
-        self._bound = 0  # the same, as far as the peer is trusted
+        self._bound = 0  # `most`, or less as far as the peer is trusted
         self.under_way = 0
         """Plain costs of what all streams have sent and the far arrays have not consumed."""
 
@@ -50,14 +50,17 @@ class Trust:
         return self.under_way < self._bound
 
     def prove(self, proven: int) -> bool:
-        """The peer lately had so many bytes of what it was believed to have. True if streams may be wide since then."""
+        """Take how many bytes the peer lately turned out to have, of those that it was believed to have.
+
+        True if `wide` was False and is True now.
+        """
         wide = self.wide
         self._bound = min(self._most, TRUST_PART * proven)
         return self.wide and not wide
 
 
 class SendCredit:
-    """What may be sent: totals of costs from the stream's beginning."""
+    """What we may send on one stream, as totals of costs since it began."""
 
     __slots__ = ("_frames", "_granted", "_most", "_trust", "consumed", "limit", "sent", "under_way")
 
@@ -70,10 +73,11 @@ class SendCredit:
         self.limit = initial
         """`sent` may not exceed this: what the peer has granted, but no more than `most` beyond `consumed`."""
         self.sent = 0
+        """Costs of all DATA that was queued, sent or not, and of what was waived."""
         self.consumed = 0
         """Everything below has been delivered to the far array."""
         self.under_way = 0
-        """Plain bytes that were sent and are not consumed, DATA_OVERHEAD a frame included."""
+        """Plain costs of the frames in `sent` that are not consumed."""
 
     @property
     def room(self) -> int:
@@ -84,18 +88,18 @@ class SendCredit:
 
     @property
     def cost_room(self) -> int:
-        """What that frame may cost, beyond DATA_OVERHEAD."""
+        """What one more DATA frame may cost, beyond DATA_OVERHEAD. May be negative."""
         return self.limit - self.sent - DATA_OVERHEAD
 
     @property
     def plain_room(self) -> int:
-        """Plain bytes that it may carry, however well it is reduced."""
+        """Plain bytes that one more DATA frame may carry, however well it is reduced. May be negative."""
         window = self.limit - self.consumed
         most = max(window, WIDE * self._most) if self._trust.wide else window
         return most - self.under_way - DATA_OVERHEAD
 
     def spend(self, cost: int, plain_cost: int) -> None:
-        """A DATA frame of these costs goes. Raises Misuse beyond the credit."""
+        """Count a DATA frame of these costs as sent. Raises Misuse beyond the credit."""
         if self.sent + cost > self.limit:
             raise Misuse(f"a frame that costs {cost} was to be sent with credit for {self.limit - self.sent}")
         self.sent += cost
@@ -122,14 +126,14 @@ class SendCredit:
         return True
 
     def recalled(self, consumed: int, limit: int) -> int:
-        """What this CREDIT asks back, in costs; 0 if nothing, or if it is a late one, which did not know all we sent.
+        """What this CREDIT asks back, in costs; 0 if nothing, or if the CREDIT is late: made before all was consumed.
 
-        As long as nothing was sent that cannot be told: a lower limit is taken for a late one then, not for a question.
+        Before anything is sent, a late CREDIT looks like one that asks, so a lower limit is taken for late then.
         """
         return max(0, self._granted - limit) if 0 < consumed == self.sent else 0
 
     def waive(self, amount: int) -> None:
-        """Give that much back. Nothing is under way."""
+        """Give that much credit back: it counts as sent and consumed. To be called only while nothing is under way."""
         self.sent += amount
         self.consumed = self.sent
         self.limit = max(self.limit, min(self._granted, self.consumed + self._most))

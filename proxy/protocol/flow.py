@@ -5,16 +5,16 @@ from enum import Enum, auto
 
 
 class Obstacle(Enum):
-    """What leaves a stream the least room."""
+    """Which limit leaves a stream the least room to send."""
 
     LINE = auto()
-    """What is queued already: the lanes take no more."""
+    """The limit on queued bytes: the lanes take no more."""
     WINDOW = auto()
-    """The peer's credit, most of which has not been acknowledged: it is on its way."""
+    """The peer's credit. Most of what used it up is not acknowledged: it is on its way."""
     FAR = auto()
-    """The peer's credit, most of which has arrived: the far array has not taken it."""
+    """The peer's credit. Most of what used it up has arrived, but the far array has not taken it."""
     UNACKED = auto()
-    """What all streams of the tunnel may hold together until it is acknowledged."""
+    """The limit on what all streams of the tunnel hold together until it is acknowledged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,21 +7,21 @@ from proxy.protocol.frames import NUMBER_MAX
 from proxy.protocol.window import WindowBudget
 
 OPENING_SHARE = 2
-"""What is foretold is at most one part in so many of what a stream's window grows to once it is open."""
+"""What is foretold is at most the window that a stream is given when it is opened, divided by this."""
 HEARD_MAX = 16
-"""Streams of ours, not open yet, whose credit is remembered: an honest peer speaks of one at a time."""
+"""For how many streams that we have not opened yet foretold credit is remembered: an honest peer foretells for one."""
 
 
 class Foretelling:
-    """What the peer may send on the stream that it opens next, beyond the initial credit. Taken from the budget."""
+    """The credit beyond the initial one that we foretell for the peer's next stream. Taken from the budget."""
 
     def __init__(self, budget: WindowBudget, initial: int, most: int) -> None:
-        """`initial`: the credit that each stream begins with, less than which is not worth saying; `most`: the window
-        of a stream that has just been opened."""
+        """`initial`: the credit that each stream begins with; to foretell less than as much again is not worth while.
+        `most`: the window of a stream that has just been opened."""
         self._budget = budget
         self._initial = initial
         self._most = most // OPENING_SHARE
-        self._stream = 0  # the one for which credit is set aside, if any
+        self._stream = 0  # the one for which credit is set aside; 0: none
         self.more = 0
         """Credit beyond the initial one that is set aside for that stream."""
 
@@ -40,14 +40,14 @@ class Foretelling:
         return [(self._stream, 0, self._initial + self.more)] if self._stream else []
 
     def met(self, stream: int) -> int:
-        """The peer has opened that stream: the credit that was set aside for it, which the caller accounts for now."""
+        """The peer has opened the stream. Returns the credit that was set aside, for which the caller accounts now."""
         if stream != self._stream:
             return 0
         more, self._stream, self.more = self.more, 0, 0
         return more
 
     def never(self, stream: int) -> None:
-        """The peer has given that stream up before its OPEN came."""
+        """The peer has given up the stream before its OPEN came: the credit goes back to the budget."""
         self._budget.withdraw(self.met(stream))
 
 
@@ -58,10 +58,10 @@ class Foretold:
         self._limits: dict[int, int] = {}
 
     def heard(self, stream: int, limit: int) -> None:
-        """A CREDIT has named that stream. Beyond `HEARD_MAX` it is forgotten, and the stream begins with less."""
+        """A CREDIT has named the stream: remember its limit. Beyond `HEARD_MAX` streams the limit is ignored."""
         if stream in self._limits or len(self._limits) < HEARD_MAX:
             self._limits[stream] = max(limit, self._limits.get(stream, 0))
 
     def opened(self, stream: int) -> int:
-        """The limit that the stream begins with; 0 if nothing was said."""
+        """The limit that was foretold for the stream, which is forgotten; 0 if there was none."""
         return self._limits.pop(stream, 0)

@@ -56,7 +56,7 @@ class Incoming:
         return plain
 
     def deliver(self, frame: Frame, plain: int) -> None:
-        """The DATA frame is next in order."""
+        """The DATA frame is next in order, and is given to the driver now: count it."""
         self.plain += plain
         self._costs.append((cost_of(plain, len(frame.payload), lean=self._lean), plain + DATA_OVERHEAD))
 
@@ -67,7 +67,7 @@ class Incoming:
         self.window.consume(*self._costs.popleft(), now, round_trip)
 
     def waive(self, amount: int) -> None:
-        """WAIVE is next in order. Raises PeerError if it may not come now."""
+        """A WAIVE is next in order. Raises PeerError if DATA before it is not consumed, or if it exceeds the credit."""
         if self._costs:
             raise PeerError("WAIVE", "DATA that came before it is not consumed")
         self.window.waive(amount)
@@ -77,9 +77,10 @@ class Incoming:
         return self.window.press(self._kept_cost)
 
     def keep(self, frame: Frame, plain: int) -> None:
-        """Keep a copy until the gap before it closes.
+        """Keep a copy of a frame that came ahead of a gap, until the gap closes.
 
-        Credit bounds how much DATA is kept; of other frames, raises PeerError for more than an honest peer sends.
+        Credit bounds how much DATA is kept. Raises PeerError if more frames of other types have to be kept than an
+        honest peer sends, and for DATA that comes after END.
         """
         size = len(frame.payload)
         if frame.type == DATA:
@@ -95,7 +96,7 @@ class Incoming:
         self._ledger.total += size
 
     def next_kept(self) -> tuple[Frame, int] | None:
-        """The kept frame that is next in order, no longer kept, and its plain bytes."""
+        """The kept frame that is next in order, and its plain bytes; it is kept no longer. None if it has not come."""
         if not self._kept:
             return None
         kept = self._kept.pop(self.expected, None)

@@ -1,4 +1,4 @@
-"""What the peer has to be told about streams: ACK and CREDIT, gathered until it is worth a frame."""
+"""What the peer has to be told about streams: ACK and CREDIT, gathered until there is enough to be worth a frame."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -17,12 +17,14 @@ ACK_DELAY = 0.02
 _ENTRIES_MAX = 50_000
 """Entries of one ACK or CREDIT: a frame has at most 1 MiB."""
 CREDIT_DELAY = 0.2
-"""Seconds after which consumption too small for a CREDIT of its own is told."""
+"""Seconds after which a CREDIT goes however little was consumed."""
 CREDIT_SOON = 0.005
-"""The same of what may be all that the peer has under way by its own settings. Not at once: it may be little of that,
-and then a CREDIT for each batch would cost both sites some percent of what they do."""
+"""The same in seconds, if what was consumed may be much of all that the peer's own settings let it have under way
+(`ReceiveWindow.due_soon`). Not at once: it may also be little of that, and then a CREDIT for each batch would cost both
+sites some percent of their work."""
 OVER_MAX = 1 << 16
-"""Streams whose end may wait to be told: more are a flood, for an honest peer asks about those that it has."""
+"""Answers "the stream is over" that may wait to be sent: more are a flood, for an honest peer asks only about streams
+that it has."""
 
 
 class Notices:
@@ -34,12 +36,12 @@ class Notices:
     def __init__(self, foretelling: Foretelling) -> None:
         self._foretelling = foretelling
         self._foretold = False  # there is something new to foretell
-        self._arrived: set[int] = set()  # to be acknowledged
-        self._over: set[int] = set()  # to be told that they are over
-        self._credited: set[int] = set()  # to be told their credit
-        self._recalled: set[int] = set()  # to be asked for credit
-        self._frames = 0  # that have arrived since the last ACK
-        self._bytes = 0  # of their payload
+        self._arrived: set[int] = set()  # streams for which the next ACK says what has arrived
+        self._over: set[int] = set()  # streams of which the next ACK says that they are over
+        self._credited: set[int] = set()  # streams whose credit the next CREDIT tells
+        self._recalled: set[int] = set()  # streams that the next CREDIT asks for unused credit
+        self._frames = 0  # numbered frames that have arrived since the last ACK
+        self._bytes = 0  # bytes of their payloads
         self._ack_at = self._credit_at = NEVER
         self._ack_now = self._credit_now = False
 
@@ -72,7 +74,7 @@ class Notices:
     def asked(self, stream: int) -> None:
         """The peer speaks of a stream that is not live. Raises PeerError if too many answers about such streams wait.
 
-        Live streams that end are not refused: they are few, each ends once, and our own array may be the cause.
+        `over` itself has no limit: live streams that end are few, each ends once, and our own array may be the cause.
         """
         if len(self._over) >= OVER_MAX:
             raise PeerError(
@@ -80,13 +82,15 @@ class Notices:
             )
 
     def over(self, stream: int) -> None:
-        """The stream is over: say so."""
+        """The stream is over: have the next ACK say so."""
         self._over.add(stream)
         self._ack_now = True
 
     def credit(self, stream: int, now: float, *, due: bool = True, soon: bool = False) -> None:
-        """A CREDIT is to say what the array has taken of the stream and how far the peer may send: now if `due`, or
-        `soon`."""
+        """Have a CREDIT say what our array has taken of the stream and how far the peer may send.
+
+        It goes at once if `due`, otherwise within CREDIT_SOON if `soon`, otherwise within CREDIT_DELAY.
+        """
         self._credited.add(stream)
         if due:
             self._credit_now = True
@@ -96,7 +100,7 @@ class Notices:
             self._credit_at = now + CREDIT_DELAY
 
     def recall(self, streams: Iterable[int]) -> None:
-        """Ask back the credit that these streams do not need."""
+        """Have a CREDIT ask for the credit that these streams do not use."""
         self._recalled.update(streams)
         self._credit_now = self._credit_now or bool(self._recalled)
 
@@ -105,29 +109,32 @@ class Notices:
         self._foretold = self._credit_now = True
 
     def acknowledge(self, streams: Iterable[int]) -> None:
-        """The ACK of these goes now; of those that the peer has forgotten it answers that they are over."""
+        """Have an ACK of these streams go now. The peer answers for those that it has forgotten: they are over."""
         for stream in streams:
             self._arrived.add(stream)
             self._ack_now = True
 
     def repeat_all(self, streams: Mapping[int, Stream]) -> None:
-        """Notices may be lost: repeat those of all streams."""
+        """Notices may be lost with a lane: repeat those of all streams."""
         self._arrived.update(streams)
         self._credited.update(streams)
-        self._foretold = bool(self._foretelling.entries)  # goes along, but is not worth a frame of its own
+        self._foretold = bool(self._foretelling.entries)  # goes with a CREDIT, but is not worth one of its own
         if streams:
             self._ack_now = self._credit_now = True
 
     def tick(self, now: float) -> None:
-        """Time has passed."""
+        """Time has passed: what was delayed for long enough is due."""
         if now >= self._ack_at:
             self._ack_now, self._ack_at = True, NEVER
         if now >= self._credit_at:
             self._credit_now, self._credit_at = True, NEVER
 
     def frames(self, streams: Mapping[int, Stream]) -> Iterator[bytes]:
-        """The frames that are due; what they say waits no longer. A CREDIT takes an ACK along that would go soon: by
-        itself it would cost both sites a record of TLS, a packet, and the packet that acknowledges that."""
+        """The frames that are due; what they say waits no longer.
+
+        An ACK that would be due soon goes with a CREDIT: sent by itself, it would cost both sites a record of TLS, a
+        packet, and the packet that acknowledges that.
+        """
         if self.due and (acks := self._take_acks(streams)):
             yield from _ack_frames(acks)
         if self._credit_now and (credits := self._take_credits(streams)):
@@ -154,7 +161,8 @@ class Notices:
         return entries
 
     def greeting(self, streams: Mapping[int, Stream]) -> Iterator[bytes]:
-        """What a lane begins with: ACK of all streams, even if there are none; CREDIT of those that live or come."""
+        """What a lane begins with: ACK of all streams, even if there are none; CREDIT of those that are not reset, and
+        of the one that the peer opens next, if something was foretold for it."""
         acks = [(number, stream.incoming.expected) for number, stream in streams.items()]
         yield from _ack_frames(acks)
         yield from _credit_frames(_credits(streams.values()) + self._foretelling.entries)

@@ -18,18 +18,18 @@ from proxy.protocol.reader import FILL_MAX, PLAIN_MAX, header
 from proxy.protocol.window import CREDIT_PART
 
 QUEUE_MAX = 512 << 10
-"""Bytes of DATA that a stream may have waiting for lanes: more would only grow old."""
+"""Bytes of DATA that a stream may have waiting for lanes: more would only wait longer."""
 ROOM_MIN = 4 << 10
 """Plain bytes below which a stream is told to wait: tiny frames cost more than they carry."""
 ROOM_WORTH = 192 << 10
 QUEUE_LOW = 192 << 10
-"""While DATA of a stream waits for lanes, the stream is told to go on only from so many plain bytes of room, a full
-batch, and at most so many bytes queued: to stop and to go on costs as much as a batch."""
+"""While DATA of a stream waits for lanes, the stream is told to go on only if it has at least ROOM_WORTH plain bytes of
+room, a full batch, and at most QUEUE_LOW bytes queued: to stop and to go on costs as much as a batch."""
 SHARE_MIN = 16 << 10
 """Bytes that each stream may hold although the tunnel holds its maximum, so that none is shut out by the others."""
 TOKENS_ROOM = 512
-"""Bytes that are reckoned with for what a batch has beside its literals and beyond an eighth of its plain length: with
-room to spare, for it may have 256 (PROTOCOL.md, "Batches")."""
+"""Bytes allowed for what a batch has beside its literals, beyond an eighth of its plain length. Room to
+spare is included: PROTOCOL.md, "Batches", allows 256."""
 FRAME_OVERHEAD = 256
 """Bytes that a held frame counts for beyond its payload."""
 UNCREDITED_FRAMES = 64
@@ -128,7 +128,7 @@ class Outgoing:
         self._data: deque[tuple[int, bytes]] = deque()  # of DATA and END, in order
         self._unacked: deque[Sent] = deque()
         self.again: deque[Sent] = deque()
-        """What went by a lane that was lost, and has to go first."""
+        """Frames that went by a lane that was lost; they go before new ones."""
         self._next = 0  # number of the next new frame
         self._acked = 0  # all below has arrived
         self._costs: deque[int] = deque()  # of the DATA that is not acknowledged, sent or not
@@ -137,7 +137,7 @@ class Outgoing:
         """Bytes of DATA that wait for a lane."""
         self._held = 0  # this stream's part of `SendLedger.held`
         self._uncredited = 0  # frames that are unacknowledged and cost no credit
-        self._ahead = 0  # bytes that a RESET has discarded here, but the peer may keep until that has come
+        self._ahead = 0  # bytes of frames that a RESET has discarded here, but the peer may still keep
         self._recent = 0  # bytes sent, for `light`
         self._recent_since = float("-inf")
 
@@ -145,7 +145,7 @@ class Outgoing:
 
     @property
     def room(self) -> int:
-        """Plain bytes that `push_data` may bring now: 0 if it is less than is worth while."""
+        """Plain bytes that `push_data` takes now; 0 if that is less than ROOM_MIN."""
         if self.ended:
             return 0
         ledger = self._ledger
@@ -154,7 +154,10 @@ class Outgoing:
         return room if room >= ROOM_MIN else 0
 
     def room_beside(self, known: int) -> int:
-        """Plain bytes, however badly reduced, that one frame may carry beside `known` ones that the peer has."""
+        """Plain bytes, however badly reduced, that one DATA frame may carry beside `known` ones that the peer has.
+
+        May be negative.
+        """
         credit, ledger = self.credit, self._ledger
         shared = max(ledger.maximum - ledger.held, SHARE_MIN - self._held)
         costs = min(credit.cost_room, QUEUE_MAX - self.queued, shared)
@@ -169,10 +172,10 @@ class Outgoing:
 
     @property
     def credit_due(self) -> bool:
-        """True if little credit is left, and the peer, which has most of what used it up, tells of more soon.
+        """True if little credit is left, and CREDIT will come soon, since the peer has most of what used it up.
 
-        Less than a window ever is, or waiting for more might be in vain; and less than a quarter, since CREDIT goes
-        when so much was consumed.
+        "Little" is less than the smallest window (CREDIT_MIN), or it might be in vain to wait for more; and less than a
+        quarter of this window, since CREDIT goes when a quarter was consumed.
         """
         credit = self.credit
         left, window = credit.limit - credit.sent, credit.limit - credit.consumed
@@ -185,7 +188,7 @@ class Outgoing:
         return not self.ended and self.credit.room < ROOM_MIN
 
     def flow(self, held: float) -> Flow:
-        """What leaves the least room. If it is the credit, then wherever most of what used it up is now.
+        """What leaves the stream the least room. If that is the credit, the obstacle tells where most of it is now.
 
         `held`: seconds for which caps have held the share back, to be passed on.
         """
@@ -200,7 +203,7 @@ class Outgoing:
         return Flow(least, credit.limit - credit.consumed, on_the_way, arrived, held, self.queued)
 
     def push_control(self, kind: int, payload: bytes) -> None:
-        """Queue a frame that does not wait for DATA."""
+        """Queue a frame that may overtake DATA."""
         self._control.append((kind, payload))
         self._ledger.waiting += len(payload)
         self._hold(len(payload))
@@ -244,7 +247,8 @@ class Outgoing:
     def reset(self, payload: bytes) -> None:
         """Discard everything, and queue RESET alone.
 
-        The peer may keep what was sent until RESET has come, so that counts as unacknowledged until then.
+        The peer may keep frames that were sent until RESET has come. So those that cost no credit count as
+        unacknowledged until the stream is over.
         """
         ahead = self._uncredited_bytes()
         self.discard()
@@ -282,14 +286,14 @@ class Outgoing:
         return bool(self._control or self._data or self.again)
 
     def light(self, now: float) -> bool:
-        """True if the next frame should not wait behind bulk: it is no DATA, or the stream has sent and has little."""
+        """True if the next frame should not wait behind bulk: it may overtake DATA, or it is of a light stream."""
         if now - self._recent_since > LIGHT_PERIOD:
             self._recent_since = now
             self._recent = 0
         return bool(self._control) or self._recent + self.queued < LIGHT_BYTES
 
     def take_again(self, lane: int) -> Sent | None:
-        """The next frame that a lost lane may not have delivered."""
+        """The next frame that a lost lane may not have delivered; it goes by `lane` now. None if there is none."""
         while self.again:
             sent = self.again.popleft()
             if sent.number >= self._acked:
@@ -299,7 +303,7 @@ class Outgoing:
         return None
 
     def take_new(self, lane: int) -> Sent | None:
-        """The next frame that was never sent, numbered; None also while too much is unacknowledged."""
+        """The next new frame, which gets its number now. None if there is none, or if it has to wait for an ACK."""
         queue = self._control or self._data
         if not queue:
             return None
@@ -318,7 +322,7 @@ class Outgoing:
     def acknowledge(self, next_: int) -> int | None:
         """The peer has all frames below `next_`. Raises PeerError if they were not all sent.
 
-        Returns a lane that has brought one of them, None if that is not known: short frames may have been copied.
+        Returns a lane that has brought one of them; None if that is not known, since short frames may have been copied.
         """
         if next_ > self._next:
             raise PeerError("ACK", f"frames below {next_} are acknowledged, but only {self._next} were sent")
@@ -342,19 +346,19 @@ class Outgoing:
 
     @property
     def done(self) -> bool:
-        """True if the array ended its side and the far array has everything."""
+        """True if our array ended its side and the far array has everything."""
         empty = not (self._control or self._data or self._unacked)
         return self.ended and empty and self.credit.consumed == self.credit.sent
 
     @property
     def sent_all(self) -> bool:
-        """True if END was sent, and nothing waits behind it."""
+        """True if END or RESET was sent, and no new frame waits to be sent."""
         return self.ended and not (self._control or self._data)
 
     # -- accounts ------------------------------------------------------------------------------------------------
 
     def _spend_uncredited(self, kind: int, size: int) -> bool:
-        """Account for a frame that is no DATA and goes now. False, and nothing is done, if it has to wait."""
+        """Account for a frame other than DATA that is sent now. Changes nothing, and is False, if it has to wait."""
         ledger = self._ledger
         if kind != RESET:
             if self._uncredited >= UNCREDITED_FRAMES:

@@ -13,9 +13,9 @@ from proxy.protocol.window import WindowBudget
 
 
 class Recall:
-    """Both directions of one tunnel: asks for the peer's unused credit (`tick`), and hears when it asks for ours.
+    """Of one tunnel: asks the peer for credit that it does not use (`tick`), and notes when it asks for ours (`heard`).
 
-    To be told of nothing where waivers were not agreed on.
+    Neither is to be called if the capability WAIVERS was not agreed on.
     """
 
     def __init__(self, every: float, budget: WindowBudget, live: Mapping[int, Stream], notices: Notices) -> None:
@@ -36,12 +36,12 @@ class Recall:
         self._notices.recall(number for number, stream in self._live.items() if stream.incoming.window.rests())
 
     def heard(self, stream: Stream, consumed: int, limit: int) -> None:
-        """An entry of CREDIT, which may ask for our credit. Of several about one stream in a frame the last counts."""
+        """Take an entry of CREDIT, which may ask for our credit. Of several entries for one stream the last counts."""
         if stream.outgoing.recalled(consumed, limit):
             self._heard[stream.number] = consumed, limit
 
     def told(self) -> Iterator[Recalled]:
-        """The events for all streams that were asked since the last call."""
+        """The events for all streams whose credit the peer has asked for since the last call."""
         for stream, (consumed, limit) in self._heard.items():
             yield Recalled(stream, consumed, limit)
         self._heard.clear()

@@ -1,39 +1,41 @@
 """What the peer may send on a stream, and how that grows (PROTOCOL.md, "Flow control").
 
-A `ReceiveWindow` grows as the array takes the data, out of a `WindowBudget` that all streams of a tunnel share, so that
-what can be in flight towards us is bounded whatever the arrays do. Costs and plain costs are as of `credit`.
+A `ReceiveWindow` grows as the array takes the data, out of a `WindowBudget` that all streams of a tunnel share. So what
+can be in flight towards us is bounded, whatever the arrays do. `credit` defines costs and plain costs.
 """
 
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.hello import CREDIT_MIN
 
 GROWTH_PART = 2
-"""One part in so many of the memory is for windows beyond the initial credit; the rest is for streams to come."""
+"""The memory divided by this is for windows beyond the initial credit; the rest is for streams to come."""
 OPENING_PART = 4
-"""One part in so many of the memory is for windows that are wide from the beginning."""
+"""The memory divided by this is for growth of windows that no use has called for (`WindowBudget.opening`)."""
 STEP = 4
 """A window grows to so many times its size at once, or to twice where that does not fit."""
 CREDIT_PART = 4
-"""CREDIT goes when one part in so many of the window was consumed."""
+"""CREDIT goes when the window divided by this was consumed."""
 REST_PART = 4
-"""A stream is at rest if it has used, within `TunnelSettings.rest`, no more than one part in so many of the initial
-credit: signs of life."""
+"""A stream is at rest if within `TunnelSettings.rest` it has used no more than the initial credit divided by this:
+mere signs of life."""
 ROUND_TRIP_MIN = 0.005
 """Seconds: on a LAN the event loops take longer than the wire, so windows grow as if the round trip were this."""
 SMALL_WINDOW = 512 << 10
-"""Less does not take a turn of known data, 2 MiB, and the read after it: where many streams take turns the sender would
-rest in each, or read less and less at a time."""
+"""A smaller window does not hold the known data of one turn (2 MiB) and the read after it: where many streams take
+turns the sender would rest in each turn, or read less and less at a time."""
 SMALL_PACE = 0.2
-"""Seconds in which a small window has to be used up to be widened: a turn comes round only so often."""
+"""Seconds in which a small window has to be used up to be widened. Not less, since a stream that takes turns with many
+others gets its turn only so often."""
 SPARED_PART = 8
-"""One part in so many of the memory is not for that: many that send little would keep it from one that needs it."""
+"""The memory divided by this is kept from small windows: many streams that send little would keep it from one that
+needs it."""
 
 
 class WindowBudget:
-    """The credit, in costs, that all streams of a tunnel may have been given together.
+    """The credit, in costs, that all streams of a tunnel may be given together.
 
-    Half of it at most serves growth, so that however much the first streams have grown there is room for new ones. What
-    the next stream is to begin with beyond the initial credit is growth, too.
+    At most half of it serves growth, so that there is room for new streams however much the first ones have grown. What
+    is foretold for the next stream beyond the initial credit is growth, too.
     """
 
     def __init__(self, total: int) -> None:
@@ -41,19 +43,19 @@ class WindowBudget:
         self.reserved = 0
         """What has been given, initial credit and growth."""
         self.grown = 0
-        """Of that, growth."""
+        """The part of `reserved` that is growth."""
         self.growers = 0
         """Streams whose use calls for larger windows, whether there was room or not."""
         self.opening = 0
-        """Of the growth, what had not to be shared out: given when streams were opened, or while windows were small."""
+        """The part of `grown` that is not growth by use: foretold, or given to new streams or small windows."""
         self.streams = 0
         self.short = False
         """Growth was denied, and nothing has been given back since."""
         self.denied = False
         """Growth was denied since streams at rest were last asked to give credit back (`Recall` clears it)."""
         self.peer_window = CREDIT_MIN
-        """The largest window that the peer has granted on any stream, or 64 KiB, since none has less. So much it
-        may have under way itself by its own settings, but perhaps not more, whatever we grant."""
+        """The largest window that the peer has granted on any stream, or 64 KiB, since none has less. Its own settings
+        let the peer have that much under way as well, but perhaps no more, whatever we grant."""
 
     @property
     def share(self) -> int:
@@ -76,7 +78,7 @@ class WindowBudget:
 
     @property
     def plenty(self) -> int:
-        """What small windows may grow by although a line of this round trip does not call for it."""
+        """What small windows may grow by although the round trip does not call for growth."""
         return self.room - self.total // SPARED_PART
 
     def reserve(self, n: int) -> bool:
@@ -97,8 +99,10 @@ class WindowBudget:
         return True
 
     def advance(self, n: int) -> None:
-        """Reserve `n` beyond the initial credit: no more than `spare` for a stream that has just been opened, or is to
-        come, and than `plenty` for a small window."""
+        """Reserve `n` beyond the initial credit, before use calls for it.
+
+        The caller keeps to `spare` for a stream just opened or still to come, and to `plenty` for a small window.
+        """
         self.grown += n
         self.reserved += n
         self.opening += n
@@ -150,7 +154,7 @@ class ReceiveWindow:
     )
 
     def __init__(self, budget: WindowBudget, initial: int, maximum: int, foretold: int = 0) -> None:
-        """The caller has had `initial`, and what was `foretold`, reserved from the budget; `close` gives both back."""
+        """The caller has reserved `initial` and what was `foretold` from the budget; `close` gives both back."""
         self._budget = budget
         self._initial = initial
         self._maximum = max(initial + foretold, maximum)
@@ -174,14 +178,14 @@ class ReceiveWindow:
             raise PeerError("DATA", f"{cost} exceed the credit: {self.arrived} of {self.limit} were used")
         self.arrived += cost
         pause = max(_pace(round_trip), SMALL_PACE if self.size < SMALL_WINDOW else 0.0)
-        if now - self._last > pause:  # it says nothing of the array
+        if now - self._last > pause:  # the time that passed without DATA says nothing about the array
             self._mark, self._mark_time = self.consumed, now
         self._last = now
 
     def widen(self, size: int) -> bool:
-        """The stream is open: give it at once a window of up to that size, as far as there is credit to spare.
+        """The stream is open: grow its window at once up to `size`, as far as there is credit to spare.
 
-        Otherwise a stream over a long line would gather speed for many round trips. True if it has grown.
+        Otherwise a stream over a long line would need many round trips to gather speed. True if the window has grown.
         """
         more = min(min(size, self._maximum) - self.size, self._budget.spare)
         if more < self.size - self._opened:
@@ -191,10 +195,10 @@ class ReceiveWindow:
         return True
 
     def press(self, kept: int) -> bool:
-        """Grow if the peer has nearly used up its credit, and the array nearly all that came; True if it has grown.
+        """Grow if the peer has nearly used up its credit, and the array has taken nearly all that came.
 
-        `kept`: costs of what waits behind a gap. The array cannot have that, and it is the line that is slow then, so
-        more has to be under way.
+        `kept`: costs of what waits behind a gap. The array cannot take that yet, so it does not count: then it is the
+        line that is slow, and more has to be under way. True if the window has grown.
         """
         if (
             self.ended
@@ -238,15 +242,15 @@ class ReceiveWindow:
     def due(self) -> bool:
         """True if a CREDIT should go now: a quarter of the window that the peer knows was consumed since the last one.
 
-        That is counted in plain costs, since the peer may keep less known data under way than its credit would allow;
-        and of the window that the peer knows, since it may be four times as large by now: before a quarter of that had
-        been consumed the peer would have used up its credit, and rest.
+        What was consumed is counted in plain costs, since the peer may keep less known data under way than its credit
+        would allow. The window is the one that the peer knows, since ours may be four times as large by now: before a
+        quarter of that was consumed, the peer would have used up its credit, and rest.
         """
         return self._untold >= (self.limit - self._told) // CREDIT_PART
 
     @property
     def due_soon(self) -> bool:
-        """True if a CREDIT should go soon: the peer may rest, though by our credit it need not (`peer_window`)."""
+        """True if a CREDIT should go soon: by its own settings the peer may rest, though we gave it credit."""
         return self._untold >= self._budget.peer_window // CREDIT_PART
 
     def tell(self) -> tuple[int, int]:
@@ -267,7 +271,7 @@ class ReceiveWindow:
         self._seen = self.arrived
         if rests:
             self._note_grower(False)
-        answers = self.consumed > 0 and not self.ended  # a peer that has sent nothing does not (`SendCredit.recalled`)
+        answers = self.consumed > 0 and not self.ended  # a peer that sent nothing will not (`SendCredit.recalled`)
         return answers and rests and self.limit - self.consumed > self._initial
 
     def recall(self) -> tuple[int, int]:
@@ -287,11 +291,11 @@ class ReceiveWindow:
 
     @property
     def bare(self) -> bool:
-        """True if the peer has given back more than it was asked for: it may have nothing to go on with."""
+        """True if the peer has given back more than it was asked for: it may have no credit left to send with."""
         return self.limit - self.consumed < self.size
 
     def end(self) -> None:
-        """All has come: what is left of the window goes back to the budget, though the stream may live for long."""
+        """The peer's END has come: give back what is not needed any more, though the stream may live for long."""
         self.ended = True
         self._settle()
 
@@ -304,8 +308,10 @@ class ReceiveWindow:
         self._grown = self._opened = 0
 
     def _swell(self) -> bool:
-        """Be small no longer, if there is plenty: as if the stream had just been opened, which gives it no part in
-        growth by use. True if it has grown."""
+        """Grow a small window to SMALL_WINDOW if there is `plenty`. True if it has grown.
+
+        That counts like growth at the opening, and does not make the stream one that grows by use.
+        """
         more = min(SMALL_WINDOW, self._maximum) - self.size
         if not 0 < more <= self._budget.plenty:
             return False
@@ -319,9 +325,9 @@ class ReceiveWindow:
         self.size += more
 
     def _tune(self, fast: bool) -> None:
-        """Grow while the array takes a window in less than two round trips; where growth is short, share it."""
+        """Grow if `fast`: the array took a window in less than two round trips. Where growth is short, share it."""
         if self._grown > self._opened:
-            self._note_grower(True)  # also after a rest, if the peer has kept what it was asked for
+            self._note_grower(True)  # as well after a rest, if the peer has not waived what it was asked for
         most = self._maximum
         if self._budget.short:
             most = min(most, self._initial + self._budget.share)
