@@ -12,7 +12,7 @@ REFUSED_FACTOR = 4
 
 
 class Admission:
-    """The limits for new streams. To admit a stream reserves its initial credit."""
+    """The limits for new streams. When a stream is admitted, its initial credit is reserved."""
 
     def __init__(
         self, settings: TunnelSettings, table: StreamTable, budget: WindowBudget, announcements: Announcements

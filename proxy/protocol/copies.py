@@ -1,10 +1,9 @@
-"""Short urgent frames go by several lanes while packets are lost: whichever brings one first will do.
+"""Sends short urgent frames by several lanes while packets are lost: the copy that arrives first counts.
 
-TCP brings a lost packet again after a round trip at the least, after two or more if nothing was sent behind it, and
-until then holds back all that came after it on that connection. So a question of 512 bytes is a round trip late as
-often as a packet is lost on its way, and so is a command of known data, which is as short. That two lanes stand still
-at once happens often enough to be felt, three hardly ever do. A receiver takes each frame once (PROTOCOL.md, "Frames
-of a stream"), so it need not know of copies.
+TCP repeats a lost packet after a round trip at the earliest, after two or more if nothing was sent behind it, and until
+then holds back all that came after it on that connection. So each lost packet delays a request of 512 bytes by a round
+trip, or a command of known data, which is as short. Two lanes stand still at once often enough to be felt, three hardly
+ever. A receiver takes each frame once (PROTOCOL.md, "Frames of a stream"), so it need not know of copies.
 
 Only urgent frames that fit a packet are copied, and only if the other lanes take them at once: a copy that has to wait
 comes too late, and holds up what is new. DATA of a stream that has much under way is not copied: nobody waits for one
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 COPY_MAX = 1280
 """Bytes of a frame that fits a packet."""
 MUCH = 16 << 20
-"""Plain bytes under way from which on nobody waits for one frame of a stream: sixteen commands of 1 MiB."""
+"""A stream with so many plain bytes under way, sixteen commands of 1 MiB, does not wait for a single frame of DATA."""
 PART = 1 / 8
 """Part of the line's rate that copies may take."""
 BURST = 8 << 10
@@ -58,10 +57,11 @@ class Copies:
             self._meter.change(line * PART, BURST, now)
 
     def place(self, writes: Writes, write: Write, stream: Stream, size: int, now: float) -> None:
-        """Copy the urgent frame of `size` bytes that was just put into `write` into the writes beside it with room."""
+        """Copy the urgent frame of `size` bytes, just put into `write`, into those of its copy lanes' writes that have
+        room."""
         if self._meter is None or size > COPY_MAX:
             return
-        frame = write.pieces[-1]  # all of it: short frames are one piece (`Sent.pieces`)
+        frame = write.pieces[-1]  # the whole frame: short ones are one piece (`Sent.pieces`)
         if _is_bulk(stream, frame[0]):
             return
         for other in writes.for_copies(write):

@@ -8,33 +8,33 @@ from operator import itemgetter
 from proxy.protocol.account import BEHIND_SECONDS, OVERDUE_SECONDS, Account
 
 LENDING_SECONDS = 0.1
-"""Seconds of its guarantee that a share may claim at once after a rest: what it left unused before is lost. So is what
-a waiting share falls behind, unless a single frame takes longer, as 16 KiB do on 1 Mb/s: then it may claim as much as
-went by during that frame, up to `BEHIND_SECONDS`."""
+"""Seconds of its guarantee that a share may claim at once after a rest: what it left unused before is lost. A waiting
+share may not claim more either, unless a single frame takes longer, as 16 KiB do on 1 Mb/s: then it may claim as much
+as passed during that frame, up to `BEHIND_SECONDS`."""
 FRAMES_SECONDS = 5.0
-"""Seconds in which it is forgotten that a frame took so long."""
+"""Seconds within which it is forgotten how long a frame took (`_next_behind_most`)."""
 AHEAD_SECONDS = 1.0
-"""Seconds of its guarantee that a share's urgent frames may use up in advance; what they take beyond that counts with
-its turns instead."""
+"""Seconds of its guarantee that a share's urgent frames may use up in advance; what they take beyond that advances the
+share's turn instead."""
 
 
 class Guarantees:
-    """Those of one scheduler's shares. `now` in seconds.
+    """The guarantees of one scheduler's shares. `now` in seconds.
 
-    The clock advances only when a frame of bulk goes (`behind`): by the time since it last did, but to no more than
-    `_behind_most` ahead of the share that has had least. So where the line is slower than all guarantees together the
-    clock is as slow, and they divide the line in proportion.
+    While bulk waits, the clock advances only when a frame of bulk goes (`behind`): by the time since the last one,
+    but to no more than `_behind_most` ahead of the share that is furthest behind its guarantee. So if the line is
+    slower than all guarantees together, the clock is as slow as the line, and the shares divide it in proportion.
     """
 
     def __init__(self) -> None:
         self._clock = 0.0
         self._clock_set = 0.0
-        self._behind_most = LENDING_SECONDS  # seconds that a waiting share may fall behind: as long as a frame takes
+        self._behind_most = LENDING_SECONDS  # seconds that a waiting share may fall behind: what a frame takes
 
     def begin(self, account: Account, others: Iterable[Account], now: float) -> None:
-        """The share, which had no bulk waiting, has some again: what it left unused meanwhile is lost.
+        """A share that had no bulk waiting has some again: what it left unused beyond LENDING_SECONDS is lost.
 
-        `others`: the accounts that wait. While none of them has bulk the clock keeps pace with the time.
+        `others`: the accounts that wait. While none of them has bulk, the clock keeps pace with the time.
         """
         if account.guarantee is None:
             return
@@ -43,7 +43,8 @@ class Guarantees:
         account.guarantee.paid = max(account.guarantee.paid, self._clock - LENDING_SECONDS)
 
     def behind(self, accounts: list[Account], now: float) -> Account | None:
-        """A frame of bulk goes now: the account that is furthest behind its guarantee, or None if none is behind."""
+        """The account that is furthest behind its guarantee; None if none is behind. Advances the clock, since a frame
+        of bulk of one of these accounts goes now."""
         passed, self._clock_set = now - self._clock_set, now
         clock = self._clock + passed
         guaranteed = [(account.guarantee.paid, account) for account in accounts if account.guarantee is not None]
@@ -60,7 +61,7 @@ class Guarantees:
         return account
 
     def pay(self, account: Account, cost: float, now: float, *, urgent: bool) -> float:
-        """Charge a frame to the share's guarantee. Returns the bytes of it, an urgent one, that this does not cover."""
+        """Charge a frame to the share's guarantee. Returns the bytes of an urgent frame that this does not cover."""
         assert account.guarantee is not None
         if urgent:
             passed = min(now - self._clock_set, OVERDUE_SECONDS)  # the clock has not been advanced since bulk last went
@@ -70,8 +71,10 @@ class Guarantees:
 
 
 def _next_behind_most(before: float, passed: float) -> float:
-    """Seconds that long frames take, `passed` being what the last one took. It fades within `FRAMES_SECONDS`, and at
-    most doubles at once, so that a line that stands still for once counts for little."""
+    """The next `_behind_most`: seconds that long frames take. `passed`: what the last frame took.
+
+    It fades within `FRAMES_SECONDS`, and at most doubles at once, so that a single stall of the line counts for little.
+    """
     return max(
         LENDING_SECONDS, min(BEHIND_SECONDS, max(before * (1 - passed / FRAMES_SECONDS), min(passed, 2 * before)))
     )

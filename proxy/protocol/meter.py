@@ -1,4 +1,4 @@
-"""Token buckets: a rate is kept as the time at which all that was sent will have been paid for.
+"""Token buckets: each keeps the time at which its rate will have paid for all that was sent.
 
 Sizes are bytes of the wire, times seconds, rates bytes of the wire a second.
 """
@@ -6,17 +6,17 @@ Sizes are bytes of the wire, times seconds, rates bytes of the wire a second.
 NEVER = float("inf")
 """A time that does not come."""
 LATE_SECONDS = 0.05
-"""Burst of a tunnel's rate, in seconds of it: timers and the event loop are late by milliseconds, which is not to cost
-any of the rate."""
+"""Burst of a tunnel's rate, in seconds of the rate: timers and the event loop are late by milliseconds, and that must
+not cost any of the rate."""
 URGENT_SECONDS = 0.1
 """Burst of urgent frames, in seconds of the rate: so much may go at once although bulk has used up the rate. Bulk then
 waits for them."""
 UNASKED_SECONDS = 1.0
-"""Seconds by which the next frame is delayed at most because of what is sent without asking a cap, such as TCP's
-acknowledgements: those of a fast line may come to more than a slow cap, for hours."""
+"""Seconds by which the next frame is delayed at most for what is sent without asking a cap, such as TCP's
+acknowledgements: these may exceed a slow cap for hours, if much comes on a fast line."""
 GRAIN_SECONDS = 0.02
 GRAIN_MIN = 4 << 10
-"""A frame under a cap should be no longer than the rate brings in so many seconds, but never shorter than so many
+"""A frame under a cap should be no longer than what the rate brings in GRAIN_SECONDS, but may always have GRAIN_MIN
 bytes."""
 
 
@@ -35,12 +35,12 @@ class Meter:
         self._depth = burst / rate
 
     def charge(self, size: float, now: float) -> None:
-        """That much was sent. What was saved beyond the burst is lost."""
+        """`size` bytes were sent. What was saved beyond the burst is lost."""
         oldest = now - self._depth
         self.paid = (self.paid if self.paid > oldest else oldest) + size / self.rate
 
     def charge_within(self, seconds: float, size: float, now: float) -> float:
-        """As `charge`, but it makes no debt of more than so many seconds. Returns the bytes that were not charged."""
+        """As `charge`, but raises the debt to no more than so many seconds. Returns the bytes that were not charged."""
         before = self.paid
         self.charge(size, now)
         beyond = max(0.0, self.paid - max(before, now + seconds))
@@ -55,10 +55,10 @@ class Meter:
 
 
 class Cap:
-    """A rate that nothing exceeds for long. Urgent frames do not wait for what bulk owes, but are charged like it.
+    """A rate that nothing exceeds for long. Urgent frames do not wait for what bulk owes, but are charged like bulk.
 
-    Frames of the tunnel, packets without payload and retransmissions do not ask; they are charged afterwards
-    (`charge_unasked`), and delay bulk by `UNASKED_SECONDS` at most.
+    Frames of the tunnel, packets without payload and retransmissions go without asking the cap. They are charged
+    afterwards (`charge_unasked`), and delay bulk by `UNASKED_SECONDS` at most.
     """
 
     __slots__ = ("_all", "_asked", "_instalments", "_patient_until", "_urgent", "bulk_paid")
@@ -66,10 +66,10 @@ class Cap:
     def __init__(self, rate: float, burst: float | None = None) -> None:
         burst = burst or rate * LATE_SECONDS
         self._all = Meter(rate, burst)
-        self._asked = Meter(rate, burst)  # without what does not ask
+        self._asked = Meter(rate, burst)  # the same without what was sent unasked
         self._urgent = Meter(rate, rate * URGENT_SECONDS)
         self._instalments = 0.0  # bytes of overdue bulk that urgent frames have still to pay for, beside their own
-        self._patient_until = float("-inf")  # bulk waits no longer than until then for what did not ask
+        self._patient_until = float("-inf")  # bulk waits until then at most for what was sent unasked
         self.bulk_paid = float("-inf")
         """When the last frame of bulk will have been paid for, if nothing else goes. The scheduler sets it."""
 
@@ -83,7 +83,7 @@ class Cap:
         return self._urgent.paid if urgent else min(self._all.paid, self._patient_until)
 
     def charge(self, size: float, now: float, *, urgent: bool, overdue: bool = False) -> None:
-        """A frame was sent. `overdue`: a frame of bulk that goes before what is urgent, which now pays for it."""
+        """A frame was sent. `overdue`: it is bulk that went before urgent frames, which pay for it from now on."""
         if self._asked.paid <= now:
             self._instalments = 0.0  # all has been paid for: urgent frames have left enough of the rate
         self._all.charge(size, now)
@@ -92,21 +92,22 @@ class Cap:
         if overdue:
             self._instalments += size
         elif urgent:
-            part = min(size, self._instalments)  # paid at once, a frame of seconds would hold up all that is urgent
+            part = min(size, self._instalments)  # paid at once, a frame of seconds would hold up all urgent ones
             self._instalments -= part
             self._urgent.charge(size + part, now)
-            self._urgent.paid = min(self._urgent.paid, self._asked.paid)  # the burst may be more than what it lends
+            self._urgent.paid = min(self._urgent.paid, self._asked.paid)  # the cap's own burst may be the larger one
 
     def settled(self, now: float) -> bool:
-        """True if urgent frames have paid for the last overdue one: so at least half of the rate is left to them."""
+        """True if urgent frames have paid for the last overdue frame. Another one goes only then, so that at least half
+        of the rate is left to urgent frames."""
         return self._instalments == 0 or self._asked.paid <= now
 
     def charge_unasked(self, size: float, now: float) -> None:
-        """That much was sent without asking."""
+        """`size` bytes were sent without asking the cap."""
         self._all.charge_within(UNASKED_SECONDS, size, now)
 
     def change(self, rate: float, now: float) -> None:
-        """Another rate, with its default burst; the bound on waiting for what did not ask holds at this one, too."""
+        """Another rate from now on, with its default burst. It, too, bounds the wait for what was sent unasked."""
         if self.bulk_paid > now:
             self.bulk_paid = now + (self.bulk_paid - now) * self.rate / rate
         for meter in (self._all, self._asked):
@@ -116,7 +117,7 @@ class Cap:
         self._urgent.change(rate, rate * URGENT_SECONDS, now)
 
     def _be_patient(self, now: float) -> None:
-        """Renew how long bulk may be delayed by what did not ask, however large the burst that it has saved."""
+        """Renew until when what was sent unasked may delay bulk, however large the burst that the cap has saved."""
         self._patient_until = max(self._asked.paid, now) + UNASKED_SECONDS
 
     @property
@@ -126,7 +127,7 @@ class Cap:
 
 
 class Stopwatch:
-    """Adds up the seconds for which something waits: from `start` to `stop`, or to the end that was foreseen."""
+    """Adds up the seconds for which something waits: from `start` to `stop`, or to `until` if that is earlier."""
 
     __slots__ = ("_since", "_total", "_until")
 
@@ -136,17 +137,17 @@ class Stopwatch:
         self._until = 0.0
 
     def start(self, now: float, until: float) -> None:
-        """It waits, until then at most. To be called again while it waits, if that end has changed."""
+        """The wait begins, and ends at `until` at the latest. To be called again during the wait if `until` changes."""
         if self._since is None or now > self._until:
             self.stop(now)
             self._since = now
         self._until = until
 
     def stop(self, now: float) -> None:
-        """It waits no longer."""
+        """The wait is over."""
         self._total = self.seconds(now)
         self._since = None
 
     def seconds(self, now: float) -> float:
-        """Altogether."""
+        """Seconds of all waits so far, together."""
         return self._total if self._since is None else self._total + max(0.0, min(now, self._until) - self._since)

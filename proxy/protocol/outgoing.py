@@ -188,9 +188,10 @@ class Outgoing:
         return not self.ended and self.credit.room < ROOM_MIN
 
     def flow(self, held: float) -> Flow:
-        """What leaves the stream the least room. If that is the credit, the obstacle tells where most of it is now.
+        """What leaves the stream the least room, and the figures that say so.
 
-        `held`: seconds for which caps have held the share back, to be passed on.
+        If that is the credit, the obstacle says where most of what used it up is now. `held`: seconds for which caps
+        have held the share back, to be passed on.
         """
         credit, ledger = self.credit, self._ledger
         on_the_way, arrived = credit.sent - self._arrived, self._arrived - credit.consumed
@@ -286,7 +287,7 @@ class Outgoing:
         return bool(self._control or self._data or self.again)
 
     def light(self, now: float) -> bool:
-        """True if the next frame should not wait behind bulk: it may overtake DATA, or it is of a light stream."""
+        """True if the next frame should not wait behind bulk: it is no DATA, or the stream is light."""
         if now - self._recent_since > LIGHT_PERIOD:
             self._recent_since = now
             self._recent = 0

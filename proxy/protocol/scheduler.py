@@ -1,12 +1,12 @@
 """Whose frame goes next, and when, if a cap has to be waited for.
 
-1. Urgent streams, first come first served: they sent little lately, or have frames that others wait for. Where they
-   leave nothing of a line or a cap for a second, a frame of bulk goes.
+1. Urgent streams, first come first served: they sent little lately, or have frames that others wait for. If they leave
+   nothing of a line or a cap to bulk for a second, a frame of bulk goes all the same.
 2. Shares that have had less than their guarantee, the one that is furthest behind first.
 3. By priority; among equals the share that has had least beside its guarantee.
 
-Within a share the stream goes that has had least. All frames are counted in bytes of the wire and charged to every cap
-that holds for them; urgent ones only do not wait for what bulk owes.
+Within a share the stream that has had least goes first. All frames are counted in bytes of the wire and charged to
+every cap that holds for them; but urgent frames do not wait for what bulk owes.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ class Scheduler:
     def __init__(self) -> None:
         self.accounts: dict[Share, Account] = {}
         self.cap: Cap | None = None
-        """On everything together."""
+        """The cap on everything together, if there is one."""
         self.held = Stopwatch()
         """Runs while something waits for `cap`."""
         self.again_at = NEVER
         """When to ask again: something waits for a cap."""
         self.overtaken_at = float("-inf")
-        """When something urgent last went before another stream's bulk that waited."""
+        """When an urgent frame last went before waiting bulk of another stream."""
         self.ruled = False
-        """Some share is not like the others, or there is a cap."""
+        """True if an account's share is `Share.ruled`, or if there is a `cap`: then the shares are not all alike."""
         self._waiting: list[Account] = []  # those that have something to send
         self._held_all = False  # everything waits for a cap, until `again_at`
         self._order = 0  # of the last urgent stream that was added
         # Of the stream that `next` gave, until `sent` or `passed` takes it back:
         self.gave_urgent = False
-        """It does not wait behind bulk."""
-        self._overdue = False  # it is bulk that goes before what is urgent, having waited for that for too long
-        self._owed = False  # it goes on account of its share's guarantee
+        """It was chosen for an urgent frame, which does not wait behind bulk."""
+        self._overdue = False  # its bulk has waited too long for urgent frames, and goes before them
+        self._owed = False  # its share is behind its guarantee
         self._bulk: Marks | None = None  # the marks of which there was room for bulk
         self._last = [0.0] * len(Priority)  # by priority: the turn at which a share begins if none waits
         self._guarantees = Guarantees()
@@ -54,7 +54,7 @@ class Scheduler:
     # -- shares --------------------------------------------------------------------------------------------------
 
     def account(self, share: Share) -> Account:
-        """The account of a share, which stays for good."""
+        """The account of the share, which is made at the first call and stays for good."""
         found = self.accounts.get(share)
         if found is None:
             found = self.accounts[share] = Account(share)
@@ -71,7 +71,7 @@ class Scheduler:
             self.cap.change(rate, now)
         self.ruled = rate is not None or any(share.ruled for share in self.accounts)
         for account in self.accounts.values():
-            account.overtaken = None  # it may lie ahead: when the former rate would have paid for a frame
+            account.overtaken = None  # it may be in the future: when the former rate would have paid for a frame
         self.again_at = NEVER
         self._held_all = False
 
@@ -89,7 +89,7 @@ class Scheduler:
         return bool(self._waiting) and not self._held_all
 
     def add(self, stream: Stream, now: float) -> None:
-        """The stream has something to send. It may stand in both queues of its account, and be `passed` by one."""
+        """Queue the stream: it has something to send. It may be in both queues of its account, and `passed` in one."""
         light = stream.outgoing.light(now)
         if stream.urgent if light else stream.bulk:
             return
@@ -113,7 +113,7 @@ class Scheduler:
 
     @property
     def urgent(self) -> bool:
-        """True if something waits that is not bulk."""
+        """True if urgent frames wait."""
         for account in self._waiting:  # noqa: SIM110 (each pump passes here, and a generator is slow)
             if account.urgent:
                 return True
@@ -152,7 +152,7 @@ class Scheduler:
         self._pay(stream, size * WIRE, now, urgent=True)
 
     def passed(self, stream: Stream) -> None:
-        """The stream that `next` gave has nothing that may be sent now; it has to be added again."""
+        """The stream that `next` gave has nothing that may be sent now. The caller adds it again when it has."""
         self._pop(stream)
 
     def move(self, stream: Stream, share: Share, now: float) -> None:
@@ -177,15 +177,15 @@ class Scheduler:
         return min((cap.grain for cap in self._caps(stream.account)), default=BATCH_MAX)
 
     def charge(self, wire: float, now: float) -> None:
-        """So many bytes of the wire went for no stream: they wait for no cap, but count."""
+        """Bytes of the wire went for no stream: they did not wait for the cap, but are charged to it."""
         if self.cap is not None:
             self.cap.charge_unasked(wire, now)
 
     def repeated(self, wire: float, now: float) -> None:
         """The kernel has sent so many bytes of the wire again since the last call, nobody knows of which share.
 
-        Each share pays a part by what it has sent since then. It does so without asking its cap: that may be little,
-        while what was repeated was mostly sent before, also by others.
+        Each share pays in proportion to what it has sent since then. It does so without asking its cap: it may have
+        sent little since then, and most of what was repeated was sent before that, also by other shares.
         """
         self.charge(wire, now)
         sent = [(account, account.lately()) for account in self.accounts.values()]
@@ -215,7 +215,8 @@ class Scheduler:
             self._unlist(account)
 
     def _list(self, account: Account) -> None:
-        """It has something to send again: its turn begins where those are that wait, or where the last one ended."""
+        """The account has something to send again. Its turn is set to no less than the least turn that waits with its
+        priority or, if none does, than the turn at which the last one ended."""
         account.listed = True
         priority = account.share.priority
         begin = self._last[priority]
@@ -233,7 +234,7 @@ class Scheduler:
     # -- choosing ------------------------------------------------------------------------------------------------
 
     def _all_overdue(self, now: float) -> list[Account]:
-        """Those whose bulk is overdue, if what is urgent has paid for the last overdue frame."""
+        """Accounts whose bulk is overdue, if urgent frames have paid for the last overdue frame."""
         return [
             each
             for each in self._waiting
@@ -243,9 +244,10 @@ class Scheduler:
         ]
 
     def _note_overtaking(self, account: Account, now: float) -> None:
-        """A frame of the account goes. If it is urgent, all bulk that waits is overtaken, once caps would let it go.
+        """Note since when bulk waits for urgent frames alone, now that a frame of `account` goes.
 
-        If it is bulk, those that neither a cap nor a lane held back waited for their turn, not for what is urgent.
+        If that is urgent, all waiting bulk is overtaken, from when caps would let it go. If it is bulk, other bulk that
+        neither a cap nor a lane held back was waiting for its turn, not for urgent frames.
         """
         if self.gave_urgent:
             for other in self._waiting:
@@ -258,12 +260,12 @@ class Scheduler:
         account.overtaken = None
 
     def _choose_alike(self, now: float, bulk: bool) -> Account | None:
-        """The account whose turn it is, if all shares are alike. `bulk`: there is room for that."""
+        """The account whose turn it is, if all shares are alike. `bulk`: there is room for bulk."""
         waiting = self._waiting
         if not waiting:
             return None
         overdue = bulk and self._all_overdue(now)
-        if len(waiting) == 1:  # the usual case is spared making lists
+        if len(waiting) == 1:  # the usual case, for which no lists are made
             self.gave_urgent = bool(waiting[0].urgent) and not overdue
             return waiting[0] if self.gave_urgent or bulk else None
         urgent = [account for account in waiting if account.urgent]
@@ -273,12 +275,12 @@ class Scheduler:
         return _least(overdue or waiting) if bulk else None
 
     def _choose(self, now: float, urgent: Marks | None, bulk: Marks | None) -> Account | None:
-        """The account whose turn it is; why is in `gave_urgent`, `_overdue` and `_owed`. Arguments as of `next`."""
+        """The account whose turn it is; `gave_urgent`, `_overdue` and `_owed` tell why. Arguments as of `next`."""
         self.gave_urgent, self._owed, self._overdue = True, False, False
         asking = self._free([account for account in self._waiting if account.urgent], now, urgent=True)
         room = bulk is None or bool(bulk)
         if asking and room:
-            overdue = self._free(self._all_overdue(now), now, urgent=True)  # it goes in the place of what is urgent
+            overdue = self._free(self._all_overdue(now), now, urgent=True)  # it goes in place of an urgent frame
             if (chosen := self._choose_bulk(overdue, now, bulk)) is not None:
                 self.gave_urgent, self._overdue = False, True
                 return chosen
@@ -300,9 +302,9 @@ class Scheduler:
         return _least(_first_rank(suited)) if owed is None else owed
 
     def _free(self, accounts: list[Account], now: float, *, urgent: bool) -> list[Account]:
-        """Those that no cap makes wait, with an urgent frame or with bulk.
+        """The accounts that no cap makes wait: with an urgent frame if `urgent`, otherwise with bulk.
 
-        `again_at` is brought forward to when the next of the others will be free.
+        Brings `again_at` forward to when the next of the others will be free.
         """
         if not accounts:
             return accounts
@@ -365,7 +367,7 @@ def _first_rank(accounts: list[Account]) -> list[Account]:
 
 
 def _least(accounts: list[Account]) -> Account:
-    """The one that has had least. Others are drawn up to within `Account.lead` of the one that has had most."""
+    """The account with the least turn, once turns are raised to within `Account.lead` of the one furthest ahead."""
     if len(accounts) == 1:
         return accounts[0]
     floor = max([account.turn - account.lead for account in accounts])

@@ -16,14 +16,14 @@ SEGMENT_OVERHEAD = 52
 WIRE = (1 + RECORD_OVERHEAD / RECORD) * (1 + SEGMENT_OVERHEAD / SEGMENT)
 """Bytes on the wire for each byte of a frame. IPv6 adds 1.3 %, which is less than shaping promises to keep to."""
 WRITE_OVERHEAD = RECORD_OVERHEAD + SEGMENT_OVERHEAD
-"""Bytes on the wire that a write costs beyond that: it begins a record, and its last packet is not full."""
+"""Bytes on the wire that each write costs beyond WIRE: it begins a record, and its last packet is not full."""
 
 BURST_SECONDS = 0.1
 """Default burst, in seconds of the maximum, so that a share loses nothing while another one's frame goes."""
 
 
 class Priority(IntEnum):
-    """Who goes first with what guarantees leave. LOW gets what the others leave, and its own guarantee."""
+    """Which shares go first, once guarantees are served. LOW gets what the others leave, and its own guarantee."""
 
     HIGH = 0
     NORMAL = 1
@@ -34,13 +34,13 @@ class Priority(IntEnum):
 class Share:
     """Rates in bytes of the wire a second. Raises Misuse for what contradicts itself.
 
-    The streams of one share divide evenly what it gets, and shares of one priority what guarantees leave.
+    The streams of one share divide evenly what it gets. Shares of one priority divide evenly what guarantees leave.
     """
 
     name: str
     priority: Priority = Priority.NORMAL
     guarantee: float | None = None
-    """Served before what is not guaranteed, and left to the others while it is not used."""
+    """This rate is served before anything that is not guaranteed. While it is not used, others have it."""
     maximum: float | None = None
     burst: float | None = None
     """Bytes of the wire that may go at once, above the maximum, after a rest. Default: 100 ms of the maximum."""
@@ -57,7 +57,7 @@ class Share:
 
     @property
     def ruled(self) -> bool:
-        """True if it asks for anything: without that, all shares are alike."""
+        """True if it has any rule of its own. If no share has, all are alike."""
         return (self.priority, self.guarantee, self.maximum, self.mark) != (Priority.NORMAL, None, None, 0)
 
 

@@ -10,7 +10,7 @@ from proxy.protocol.hello import CREDIT_MIN
 GROWTH_PART = 2
 """The memory divided by this is for windows beyond the initial credit; the rest is for streams to come."""
 OPENING_PART = 4
-"""The memory divided by this is for growth of windows that no use has called for (`WindowBudget.opening`)."""
+"""The memory divided by this bounds what windows are given when streams are opened (`WindowBudget.spare`)."""
 STEP = 4
 """A window grows to so many times its size at once, or to twice where that does not fit."""
 CREDIT_PART = 4

@@ -1,4 +1,4 @@
-"""What the lanes that have room write next. A frame goes by the first of them that carries its mark and kind."""
+"""What lanes with room write next. A frame goes by the first of these that carries its mark and kind (urgent, bulk)."""
 
 from collections.abc import Collection, Sequence
 
@@ -26,15 +26,15 @@ class Write:
 
     @property
     def overhead(self) -> int:
-        """What the next frame costs beyond its size."""
+        """Bytes on the wire that the next frame costs beyond its size."""
         return 0 if self.pieces else WRITE_OVERHEAD
 
 
 class Writes:
-    """Those of one `Tunnel.take`.
+    """The writes of one `Tunnel.take`.
 
-    `urgent` and `bulk` are the marks of which lanes that still have room carry frames of that kind; None: of all marks,
-    empty: of none.
+    `urgent`, `bulk`: the marks of which frames of that kind can still be carried, by lanes that have room; None: all
+    marks, empty: none.
     """
 
     def __init__(self, writes: Collection[Write]) -> None:
@@ -45,14 +45,14 @@ class Writes:
         self._review()
 
     def first(self, mark: int, *, urgent: bool) -> Write:
-        """Where a frame of that mark goes, which has to be among `self.urgent` or, if it is bulk, `self.bulk`."""
+        """The write for a frame of that mark. The mark has to be in `self.urgent` or, for bulk, in `self.bulk`."""
         for write in self.open:
             if (urgent or write.bulk) and (write.marks is None or mark in write.marks):
                 return write
         raise AssertionError(f"no lane with room carries mark {mark}")
 
     def for_copies(self, write: Write) -> list[Write]:
-        """Where copies of its urgent frames may go."""
+        """The writes that may get copies of the urgent frames in `write`."""
         return [self._all[lane] for lane in write.copy_lanes if lane in self._all]
 
     def took(self, write: Write, size: int) -> None:
