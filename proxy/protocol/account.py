@@ -18,7 +18,7 @@ BEHIND_SECONDS = 0.6
 guarantee. Caps shorten frames to no less than 4 KiB (`Cap.grain`), and these take 0.54 s at 64 kb/s."""
 OVERDUE_SECONDS = 1.0
 """Seconds after which a frame of bulk that has waited for nothing but urgent frames goes before them. A stream is
-urgent up to 2.6 Mb/s, so a few streams that always have something to send would leave no bulk any of a slow line."""
+urgent up to 2.6 Mb/s, so a few streams that always have something to send would leave bulk nothing of a slow line."""
 LEAD_FRAMES = 8
 LEAD_MIN, LEAD_MAX = 64 << 10, 2 * BATCH_MAX
 """How far the turn of a share or stream may be ahead of the others that wait (`largest_lead`): a number of frames, and

@@ -1,11 +1,11 @@
-"""The time that a tunnel goes by."""
+"""The time inside a tunnel."""
 
 from dataclasses import dataclass
 
 
 @dataclass(slots=True)
 class Clock:
-    """Kept by `Tunnel` for all that is not told the time."""
+    """`Tunnel` sets it, for methods that have no argument `now`."""
 
     now: float
     """Seconds on any one monotonic clock: the latest that the driver gave."""

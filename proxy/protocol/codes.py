@@ -3,12 +3,12 @@
 from enum import IntEnum, unique
 
 VERSION = 1
-"""The only version there is; both ends of what HELLO offers."""
+"""The only version so far: the lowest and the highest that our HELLO offers."""
 
 
 @unique
 class FrameType(IntEnum):
-    """What a frame is. Below OPEN: of the tunnel, unnumbered; the others: of a stream, numbered."""
+    """Types of frames. Those below OPEN are of the tunnel and not numbered, the others of a stream and numbered."""
 
     HELLO = 0x01
     """See `hello`. First frame of each side, once a lane."""
@@ -25,9 +25,9 @@ class FrameType(IntEnum):
     DRAIN = 0x07
     """reason. New streams will be refused."""
     LANES = 0x08
-    """n x (mark u8, count u8). How many lanes the sender wishes for; it replaces its last one."""
+    """n x (mark u8, count u8). How many lanes of each mark the sender wishes for; replaces the sender's last LANES."""
     STORE = 0x09
-    """rate u64. So many bytes a second its store gives of what is referred to; it replaces its last one."""
+    """rate u64. Plain bytes a second that the sender's store gives of what is referred to; replaces its last STORE."""
     OPEN = 0x10
     """export: u8 and text; origin: u8 and text. Asks for a stream; number 0."""
     ACCEPT = 0x11
@@ -37,19 +37,19 @@ class FrameType(IntEnum):
     END = 0x13
     """total u64, tokens. The sender's array ended its side."""
     RESET = 0x14
-    """code u16, reason. Both directions end, on arrival, whatever came before."""
+    """code u16, reason. Both directions end as soon as it arrives, even ahead of a gap."""
     MISS = 0x15
     """1 to 1024 fingerprints that the sender cannot resolve."""
     FILL = 0x16
     """fingerprint, codec u8, size u32, data. Answers a MISS; size 0 means "gone"."""
     WAIVE = 0x17
-    """amount u64. That much credit, which the sender does not need, is given back."""
+    """amount u64. The sender gives back that much credit, which it does not need."""
 
 
 DATA, END, RESET, WAIVE = FrameType.DATA, FrameType.END, FrameType.RESET, FrameType.WAIVE
 """For comparisons that each frame passes: attributes of an enum class are slow to read."""
 FIRST_NUMBERED, LAST = FrameType.OPEN, FrameType.WAIVE
-"""The first type that is numbered, and the last type that there is; likewise."""
+"""The first type that is numbered, and the last type that there is; for such comparisons as well."""
 
 
 @unique
@@ -89,7 +89,7 @@ FATAL = {CloseCode.PROTOCOL_ERROR: ResetCode.PROTOCOL_ERROR, CloseCode.SHUTDOWN:
 
 @unique
 class Capability(IntEnum):
-    """What both sides must name before either uses it."""
+    """Features that both HELLOs must name before either side uses them."""
 
     ZSTD = 1
     """Codec 1."""

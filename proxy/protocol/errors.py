@@ -22,7 +22,7 @@ class PeerError(Exception):
 
     @classmethod
     def of(cls, frame: "Frame", reason: str) -> "PeerError":
-        """The error of that frame."""
+        """The error that names this frame by type, stream and number."""
         return cls(describe(frame.type, frame.stream, frame.number), reason)
 
     def __str__(self) -> str:
@@ -30,7 +30,7 @@ class PeerError(Exception):
 
 
 class HelloRefused(Exception):
-    """The other side's HELLO does not lead to a lane: it ends with this code and reason."""
+    """The peer's HELLO does not lead to a lane: the connection has to be closed with this code and reason."""
 
     def __init__(self, code: CloseCode, reason: str) -> None:
         super().__init__(code, reason)

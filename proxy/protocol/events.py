@@ -33,7 +33,7 @@ class DataReceived:
 
 @dataclass(frozen=True, slots=True)
 class StreamEnded:
-    """The far array has ended its side after `total` plain bytes, all of which have been given out."""
+    """The far array has ended its side after `total` plain bytes, all of which were in earlier `DataReceived`."""
 
     stream: int
     total: int
@@ -60,7 +60,7 @@ class MissReceived:
 
 @dataclass(frozen=True, slots=True)
 class FillReceived:
-    """An answer to a MISS: a chunk, or a run's list, in its codec and not verified yet. `size` 0: the peer lost it."""
+    """An answer to a MISS: a chunk or a run's list, still in its codec and not verified. `size` 0: the peer lost it."""
 
     stream: int
     name: bytes
@@ -71,14 +71,14 @@ class FillReceived:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """Some of what the stream sent was acknowledged. Given once after `await_ack`."""
+    """The peer has acknowledged frames of the stream. Given once after `await_ack`."""
 
     stream: int
 
 
 @dataclass(frozen=True, slots=True)
 class Consumed:
-    """The far array was given everything that we sent up to this sum of costs, as `send_data` returned it."""
+    """The far array was given every batch for which `send_data` returned `consumed` or less."""
 
     stream: int
     consumed: int
@@ -140,7 +140,7 @@ class LanesWished:
 
 @dataclass(frozen=True, slots=True)
 class StoreRate:
-    """So many bytes a second the peer's store gives of what is referred to; 0: it holds nobody up."""
+    """How many plain bytes a second the peer's store gives of what is referred to; 0: it holds nobody up."""
 
     rate: int
 
@@ -182,4 +182,4 @@ Event = (
 )
 
 OUTLIVING = (StreamReset, LaneClosed, LaneDead, TunnelReset)
-"""Events that are still given when all streams are gone; the others, about streams that are no more, are dropped."""
+"""Events that are still given after the tunnel's state was dropped; others that wait to be fetched are dropped, too."""

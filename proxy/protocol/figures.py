@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class TunnelFigures:
-    """Bytes of frames are bytes of their payloads, but for copies."""
+    """Bytes of frames are those of their payloads, except for copies."""
 
     retransmitted: int = 0
     """Frames sent again because their lane died."""
@@ -13,7 +13,7 @@ class TunnelFigures:
     copies: int = 0
     """Frames that went by another lane as well, because packets are lost."""
     copied_bytes: int = 0
-    """Bytes of these, headers included."""
+    """Bytes of these copies, headers included."""
     duplicates: int = 0
     """Frames that arrived again."""
     late: int = 0
@@ -25,10 +25,10 @@ class TunnelFigures:
     streams: int = 0
     """Live streams, and those whose reset the peer has not acknowledged."""
     unacked_bytes: int = 0
-    """What waits to be sent or acknowledged, counting 256 bytes for each frame beside its payload."""
+    """Frames of streams that wait to be sent or acknowledged, counting 256 bytes for each beside its payload."""
     kept_bytes: int = 0
-    """What came ahead of a gap."""
+    """Received frames that are kept because they came ahead of a gap."""
     credit_bytes: int = 0
-    """What the peer may send, or has sent and the arrays have not taken: at most the tunnel's memory."""
+    """What the peer may send, or has sent and our arrays have not taken: at most the tunnel's memory."""
     foretold_bytes: int = 0
-    """The part of `credit_bytes` that waits for the next stream that the peer opens."""
+    """The part of `credit_bytes` that is set aside for the next stream that the peer opens."""

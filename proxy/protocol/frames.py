@@ -1,4 +1,4 @@
-"""The layout of each frame's payload, but for HELLO's (`hello`) and a batch's (`proxy.reduction`).
+"""The layout of each frame's payload, except for HELLO (`hello`) and the batch in DATA (`proxy.reduction`).
 
 Every `decode_*` takes the payload as it came and raises PeerError, naming the type, if it is not exactly what
 PROTOCOL.md says. Texts come back fit for a log line.
@@ -25,13 +25,13 @@ from proxy.text import printable
 OVER = (1 << 64) - 1
 """In ACK: the stream is over."""
 NUMBER_MAX = (1 << 32) - 1
-"""Of streams."""
+"""The highest number of a stream."""
 BATCH_MIN = 12
-"""A batch's own header."""
+"""Bytes of a batch's own header."""
 LANES_MAX = 128
-"""Lanes of a tunnel: a bound for a peer that means no good."""
+"""Lanes that a tunnel may have, so that a hostile peer's lanes cost bounded memory."""
 WISHES_MAX = LANES_MAX // 2
-"""Lanes that one side may wish for: what both wish for fits."""
+"""Lanes that one side may wish for, so that the wishes of both sides fit into LANES_MAX."""
 
 _Code = TypeVar("_Code", CloseCode, ResetCode)
 
@@ -70,7 +70,7 @@ def _decode_u64(name: str, payload: Buffer) -> int:
 
 
 def _decode_why(name: str, payload: Buffer, codes: type[_Code]) -> tuple[_Code, str]:
-    """One of these codes, and a reason."""
+    """A code, which has to be one of `codes`, and a reason."""
     _expect(name, len(payload) >= 2, "it has no code")
     (number,) = _U16.unpack_from(payload)
     try:
@@ -157,12 +157,12 @@ def decode_lanes(payload: Buffer) -> dict[int, int]:
 
 
 def encode_store(rate: int) -> bytes:
-    """STORE: the store gives so many bytes a second of what is referred to."""
+    """STORE: how many plain bytes a second our store gives of what is referred to."""
     return _U64.pack(rate)
 
 
 def decode_store(payload: Buffer) -> int:
-    """STORE: bytes a second; 0: the store holds nobody up."""
+    """STORE: plain bytes a second; 0: the store holds nobody up."""
     return _decode_u64("STORE", payload)
 
 
@@ -191,7 +191,7 @@ def decode_accept(payload: Buffer) -> None:
 
 
 def decode_data(payload: Buffer) -> int:
-    """DATA: the plain length of the batch, of which nothing else is looked at but its size."""
+    """DATA: the plain length of the batch. Checks it and the batch's size, and looks at nothing else."""
     size = len(payload)
     if size < BATCH_MIN:
         raise PeerError("DATA", f"{size} bytes are no batch")
@@ -254,7 +254,7 @@ def encode_fill(fingerprint: bytes, codec: int, size: int, data: Buffer) -> byte
 
 
 def decode_fill(payload: Buffer) -> tuple[bytes, int, int, bytes]:
-    """FILL: fingerprint, codec, size of the chunk (0: gone), data in that codec."""
+    """FILL: fingerprint (or a run's name), codec, size when decoded (0: gone), data in that codec."""
     _expect("FILL", len(payload) >= _FILL.size, f"{len(payload)} bytes have no room for its fields")
     fingerprint, codec, size = _FILL.unpack_from(payload)
     data = bytes(payload[_FILL.size :])

@@ -35,7 +35,7 @@ _U64 = Struct(">Q")
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What two HELLOs come to. The same for all lanes of the same pair of halves."""
+    """What follows from two HELLOs. The same for all lanes of the same pair of halves."""
 
     version: int
     capabilities: frozenset[int]
@@ -56,7 +56,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """The fields as PROTOCOL.md numbers them; lengths in bytes are checked when it is made. Raises Misuse."""
+    """One HELLO, with the fields of PROTOCOL.md. Raises Misuse if a length or value is not allowed there."""
 
     site: str
     peer: str
@@ -99,7 +99,7 @@ class Hello:
 
     @classmethod
     def decode(cls, payload: Buffer) -> "Hello":
-        """Read a HELLO of any version that says it is of ours. Raises PeerError for what is malformed."""
+        """Read a HELLO, whatever versions it offers. Raises PeerError if it is malformed or does not have our magic."""
         if len(payload) > HELLO_MAX:
             raise PeerError("HELLO", f"{len(payload)} bytes, but at most {HELLO_MAX} are allowed")
         data = bytes(payload)
@@ -130,7 +130,7 @@ class Hello:
 
 
 def agree(mine: Hello, theirs: Hello, needed: Collection[int] = ()) -> Agreement:
-    """What both can do. Raises HelloRefused with a reason that states both offers."""
+    """What both sides can do; both need the `needed` capabilities. Raises HelloRefused, which states both offers."""
     if theirs.site == mine.site:
         raise HelloRefused(CloseCode.WRONG_NAME, f"both sites are called {mine.site!r}")
     if (theirs.site, theirs.peer) != (mine.peer, mine.site):

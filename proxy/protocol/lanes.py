@@ -10,7 +10,7 @@ from proxy.protocol.reader import encode
 from proxy.protocol.share import Marks, Share
 
 COPIES = 2
-"""Lanes by which a copy of an urgent frame goes, at most (copies.py)."""
+"""How many other lanes carry copies of an urgent frame, at most (copies.py)."""
 PING_BUSY = 1.0
 """Seconds between pings of a lane that carries streams: how windows grow depends on the round trip."""
 PONGS_MAX = 16
@@ -18,20 +18,21 @@ PONGS_MAX = 16
 SMOOTHING = 1 / 8
 """Weight of a new sample in the average round trip, as of TCP (RFC 6298, section 2)."""
 SILENT_AFTER = 3.0
-"""Seconds without an answer to a PING, and without anything else, after which a lane is suspected to be dead. An
-outage that ends leaves its connection waiting for TCP's next try, up to two minutes (RFC 6298, section 5.5)."""
+"""Seconds without an answer to a PING, or any other sign of life, after which a lane is suspected to be dead. After an
+outage its connection may wait up to two minutes for TCP's next try (RFC 6298, section 5.5)."""
 SILENT_ROUND_TRIPS = 4
+"""The same in round trips, where these take longer."""
 
 
 class Lane:
-    """One connection of a tunnel. `ready`: the peer's state has come, numbered frames may be sent on it."""
+    """One connection of a tunnel. `ready`: the peer's state has come by it, so we may send all frames on it."""
 
     def __init__(self, number: int, mark: int, keepalive: float, dead_after: float, now: float) -> None:
-        """Times in seconds. `mark`: DSCP, of its packets."""
+        """Times in seconds. `mark`: the DSCP mark of its packets."""
         self.number = number
         self.mark = mark
         self.silent = False
-        """The lane is suspected to be dead, and the driver was told so; nothing was heard on it since."""
+        """The lane is suspected to be dead, and the driver was told so; nothing has been heard on it since then."""
         self.ready = False
         self.greeted = False
         """Our state has been sent on it."""
@@ -49,7 +50,7 @@ class Lane:
         self._token = 0  # of the last PING
 
     def deadline(self, round_trip: float) -> float:
-        """When `tick` should be called."""
+        """When `Tunnel.tick` has to look at the lane."""
         dead = self.heard + self._dead_after
         if self._asked_at is None:
             return min(dead, self._next_ping)
@@ -112,24 +113,24 @@ class Lane:
 class Lanes:
     """The lanes that are up, the oldest first, and which of them carries what.
 
-    Each may carry urgent frames; bulk goes by those that are not `express`. Lanes carry the shares of their own DSCP
-    mark (`marks_of`).
+    Every lane may carry urgent frames; bulk goes by lanes that are not `express`. A lane carries the frames of shares
+    that have its DSCP mark (`marks_of`).
     """
 
     def __init__(self) -> None:
         self.deadline = NEVER
-        """When `tick` of one of them may be due; what is heard meanwhile only makes it later."""
+        """When `Tunnel.tick` may have to look at a lane. It may be too early: bytes that are heard put that off."""
         self.speaking = False
-        """One of them has frames of its own to send: our state, PING or PONG."""
+        """True if a lane has frames of the tunnel to send: our state, PING or PONG."""
         self._all: dict[int, Lane] = {}
-        self._marks: set[int] = set()  # of those that are ready
-        self._working: dict[int, list[int]] = {}  # numbers of those that are ready and not silent, by mark
+        self._marks: set[int] = set()  # of the lanes that are ready
+        self._working: dict[int, list[int]] = {}  # by mark: numbers of the lanes that are ready and not silent
         self.express: set[int] = set()
-        """Numbers of those that carry no bulk, so that urgent frames wait for none that TCP has lost or queued.
+        """Numbers of the lanes that carry no bulk, so that urgent frames wait behind no bulk that TCP lost or queued.
 
-        They are the newest of several with one mark, since bulk stays where it has gathered speed.
+        They are the newest of several with one mark, since bulk stays on lanes where it has gathered speed.
         """
-        self._reserved = 1  # express lanes of each mark, if there are more than these
+        self._reserved = 1  # express lanes of each mark, as far as one is left for bulk
         self._copy_lanes: dict[int, list[int]] = {}
 
     def __contains__(self, number: int) -> bool:
@@ -165,9 +166,9 @@ class Lanes:
         self.speaking = any(lane.outbox or not lane.greeted for lane in self._all.values())
 
     def wanting(self, *, any_lane: bool, bulk: bool) -> list[int]:
-        """Numbers of the lanes that have something to write: frames of their own, or what waits for a lane.
+        """Numbers of the lanes that have something to write: their own frames, or frames that wait for some lane.
 
-        `any_lane`: something waits that any lane may carry; `bulk`: bulk waits.
+        `any_lane`: a frame waits that any lane may carry; `bulk`: bulk waits.
         """
         express = self.express
         return [
@@ -177,24 +178,24 @@ class Lanes:
         ]
 
     def hears(self, lane: Lane, now: float) -> None:
-        """Bytes have come on it."""
+        """Bytes have come on the lane."""
         lane.heard = now
         if lane.silent:
             lane.silent = False
-            self.deadline = min(self.deadline, now + SILENT_AFTER)  # until now it was when the lane would be dropped
+            self.deadline = min(self.deadline, now + SILENT_AFTER)  # it was when the silent lane would be dropped
             self.assign()
 
     def brought(self, number: int | None, now: float) -> None:
-        """A frame that went by that lane was acknowledged, by whichever lane: so it is not silent, though a PING may
-        stand in its queue for long.
+        """A frame that went by lane `number` was acknowledged, by whichever lane: so that lane is not silent, though a
+        PING may stand in its queue for long.
 
-        It may be dead the other way all the same, so without a byte heard on it it is dropped like any other.
+        The lane may still be dead the other way: it is dropped like any other if no byte is heard on it.
         """
         if number is not None and (lane := self._all.get(number)) is not None:
             lane.brought = now
 
     def note_traffic(self, lane: Lane, now: float) -> None:
-        """A numbered frame goes or comes by the lane."""
+        """A numbered frame goes or comes by the lane, which may bring its next PING forward."""
         if lane.note_traffic(now):
             self.deadline = min(self.deadline, now + PING_BUSY)
 
@@ -205,13 +206,13 @@ class Lanes:
     # -- duties --------------------------------------------------------------------------------------------------
 
     def reserve(self, number: int) -> None:
-        """Keep so many lanes of each mark for what is urgent, if there are more than these."""
+        """Keep up to `number` lanes of each mark for urgent frames, as far as one is left for bulk."""
         if number != self._reserved:
             self._reserved = number
             self.assign()
 
     def assign(self) -> None:
-        """Decide anew which lanes are express: some have come or gone, or have fallen silent, or are heard again."""
+        """Decide anew which lanes are express: a lane has come or gone, has fallen silent, or is heard again."""
         self._marks = {lane.mark for lane in self if lane.ready}
         self._working = {mark: [] for mark in self._marks}
         for lane in self:
@@ -221,7 +222,7 @@ class Lanes:
         self._copy_lanes = {lane.number: self._beside(lane) for lane in self}
 
     def copy_lanes(self, lane: Lane) -> Sequence[int]:
-        """Lanes of the same mark that may carry copies of urgent frames: express ones, or without these the newest."""
+        """Numbers of other lanes of that mark that carry copies of urgent frames: express ones, else the newest."""
         return self._copy_lanes.get(lane.number, ())
 
     def _beside(self, lane: Lane) -> list[int]:
@@ -229,9 +230,9 @@ class Lanes:
         return [number for number in others if number in self.express][-COPIES:] or others[-1:]
 
     def marks_of(self, lane: Lane, shares: Iterable[Share]) -> Marks | None:
-        """The marks of the shares that the lane carries: its own, and on lanes of the lowest mark those without a lane.
+        """The marks that the lane carries: its own, and on lanes of the lowest mark all that no lane has.
 
-        None if all lanes that are ready have the same mark: then each carries all.
+        None if all lanes that are ready have the same mark: then each lane carries every mark.
         """
         marks = self._marks
         if len(marks) < 2:

@@ -107,7 +107,7 @@ class Cap:
         self._all.charge_within(UNASKED_SECONDS, size, now)
 
     def change(self, rate: float, now: float) -> None:
-        """Another rate from now on, with its default burst. It, too, bounds the wait for what was sent unasked."""
+        """Another rate from now on, with its default burst. The bound of `UNASKED_SECONDS` holds at this rate, too."""
         if self.bulk_paid > now:
             self.bulk_paid = now + (self.bulk_paid - now) * self.rate / rate
         for meter in (self._all, self._asked):

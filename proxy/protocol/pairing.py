@@ -1,9 +1,9 @@
-"""Which state a lane belongs to: two halves, one drawn by each side (PROTOCOL.md, "Resumption").
+"""Which state a lane belongs to. Two halves name it, one drawn by each side (PROTOCOL.md, "Resumption").
 
 A side that loses its streams draws a new half, so a pair of halves never names two states. The answerer decides
-whether the dialler's lane joins its state; the dialler finds out from the answer. Where several lanes are dialled at
-once, HELLOs of one may have been overtaken by those of another, and say what is no longer true: then the lane is
-refused as surplus, and dialled again.
+whether the dialler's lane joins its state; the dialler finds out from the answer. If several lanes are dialled at once,
+the HELLOs of one lane may say what those of another have changed meanwhile: then the lane is refused as surplus, and
+dialled again.
 """
 
 from collections.abc import Callable
@@ -22,12 +22,12 @@ class Pairing:
         self.other: bytes | None = None
 
     def renew(self) -> None:
-        """Our streams are lost: no lane may join what is no more."""
+        """Our streams are lost: draw a new half, so that no lane joins the old state, and be unpaired."""
         self.half = self._random(HALF_BYTES)
         self.other = None
 
     def continues(self, theirs: Hello) -> bool:
-        """True if the HELLO is of the state that we are paired with, so that its lane would be one more of that."""
+        """True if the HELLO is of the state that we are paired with, so that its lane would join it."""
         return self.other == theirs.half
 
     def answer(self, theirs: Hello) -> bool:

@@ -52,9 +52,9 @@ _LONGEST: dict[int, int] = {
     FrameType.WAIVE: 8,
 }
 _LIMITS = [_LONGEST.get(kind, -1) for kind in range(256)]
-"""Longest payload by type; -1 of a type that there is not, so that no length is within it."""
+"""Longest payload by type; -1 for unknown types, so that no length is within it."""
 _FIRST_LIMITS = [_LONGEST[kind] if kind in (FrameType.HELLO, FrameType.CLOSE) else -1 for kind in range(256)]
-"""The same of what may come first on a lane."""
+"""The same as long as only HELLO and CLOSE may come on a lane."""
 
 
 class Frame(NamedTuple):
@@ -108,13 +108,13 @@ class FrameReader:
         return self._view[self._end :]
 
     def received(self, n: int) -> None:
-        """The first `n` bytes of the last `get_buffer` have been written. Raises Misuse if it had not as many."""
+        """The first `n` bytes of the last `get_buffer` have been written. Raises Misuse if it is shorter than that."""
         if not 0 <= n <= len(self._view) - self._end:
             raise Misuse(f"{n} bytes cannot have been read into {len(self._view) - self._end}")
         self._end += n
 
     def go_on(self) -> None:
-        """HELLO has come: any frame may."""
+        """HELLO has come: from now on any frame may come."""
         self._limits = _LIMITS
 
     def next_frame(self) -> Frame | None:

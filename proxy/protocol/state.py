@@ -1,4 +1,4 @@
-"""A tunnel's state, named by two halves: what comes for its streams, what goes from them, what they hold together."""
+"""A tunnel's state, named by two halves: its streams, what they receive and send, and what they hold together."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -30,9 +30,9 @@ from proxy.protocol.writes import Writes
 
 
 class TunnelState:
-    """What two paired sites share: made anew whenever it is given up. `now` is in seconds, on any one clock.
+    """What two paired sites share. A new one is made whenever it is given up. `now` is in seconds, on any one clock.
 
-    `Tunnel` hands it what the peer sends and asks it for what goes by lanes; the driver acts on it through `Streams`.
+    `Tunnel` hands it what the peer sends, and asks it for what lanes carry; the driver acts on it through `Streams`.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class TunnelState:
     ) -> None:
         """`odd`: our streams have odd numbers. Events are appended to `events`; `scheduler` has no streams yet."""
         self.agreement: Agreement | None = None
-        """What the HELLOs came to; None before the first lane."""
+        """What follows from the HELLOs; None before the first lane has joined."""
         self.lanes_seen = 0
         """How many lanes there have been: with the second one frames may come twice."""
         self.scheduler = scheduler
@@ -68,7 +68,7 @@ class TunnelState:
         self.trust = Trust(WIDE * settings.memory)
         self.awaiting = Awaiting(self.ledger, self.live, events)
         self._ask_at = 0.0
-        self._held_back: set[Stream] = set()  # what they have to send waits for acknowledgements
+        self._held_back: set[Stream] = set()  # streams whose next frame has to wait for acknowledgements
 
     @property
     def round_trip(self) -> float:
@@ -82,21 +82,21 @@ class TunnelState:
     # -- one stream ----------------------------------------------------------------------------------------------
 
     def find(self, number: int) -> Stream | None:
-        """The stream; None if it has ended, of which an event tells. Raises Misuse if it never was."""
+        """The stream; None if it has ended (an event tells of that). Raises Misuse if there never was one."""
         stream = self.live.get(number)
         if stream is None and self._table.was_never(number):
             raise Misuse(f"there never was a stream {number}")
         return None if stream is None or stream.state is STREAM_RESET else stream
 
     def find_sending(self, number: int) -> Stream | None:
-        """The same for one that is to send something. Raises Misuse also if it may not yet."""
+        """As `find`, for a stream that is to send DATA, END or WAIVE. Raises Misuse also if it may not send yet."""
         stream = self.find(number)
         if stream is not None and not stream.may_send:
             raise Misuse(f"stream {number} is {stream.state.name.lower()}: it cannot send yet")
         return stream
 
     def begin(self, number: int, *, own: bool, share: Share = PLAIN, refused: bool = False) -> Stream:
-        """Make the stream. `refused`: it gets no credit, since none was reserved, and the caller resets it at once."""
+        """Make a stream. `refused`: it gets no credit, since none was reserved, and the caller resets it at once."""
         assert self.agreement is not None
         lean, most = self.agreed(Capability.LEAN), self._settings.window_max
         credit = max(self.agreement.initial_credit, min(most, self._foretold.opened(number)))
@@ -135,8 +135,8 @@ class TunnelState:
             self._forget(stream)
 
     def note_taken(self, stream: Stream, now: float) -> None:
-        """If the peer's array has ended its side, and ours has everything, the peer hears so now: if it has everything,
-        too, the stream is over."""
+        """If the peer's array has ended its side and ours has taken everything, tell the peer at once, and forget the
+        stream if it is over, which it is if the peer's array has taken everything as well."""
         if stream.received_all:
             self.notices.acknowledge([stream.number])
             if stream.incoming.window.untold:
@@ -146,7 +146,7 @@ class TunnelState:
     # -- the peer's side -----------------------------------------------------------------------------------------
 
     def receive(self, frame: Frame, now: float) -> None:
-        """A numbered frame. Raises PeerError."""
+        """A numbered frame has come. Raises PeerError."""
         stream = self.live.get(frame.stream)
         if stream is None:
             stream = self._meet(frame, now)
@@ -164,7 +164,7 @@ class TunnelState:
             self._receive_new(stream, frame, now)
 
     def acknowledged(self, number: int, next_: int) -> int | None:
-        """An entry of ACK. Returns a lane that has brought what it acknowledges, if one is known. Raises PeerError."""
+        """Take an entry of ACK. Returns a lane that has brought what it acknowledges, if known. Raises PeerError."""
         stream = self.live.get(number)
         if stream is None:
             self._acknowledged_unknown(number, next_)
@@ -187,7 +187,7 @@ class TunnelState:
         self.awaiting.released()
 
     def credited(self, number: int, consumed: int, limit: int) -> None:
-        """An entry of CREDIT. Raises PeerError."""
+        """Take an entry of CREDIT. Raises PeerError."""
         self._budget.peer_window = max(self._budget.peer_window, limit - consumed)
         stream = self.live.get(number)
         if stream is None:
@@ -246,16 +246,16 @@ class TunnelState:
         return self.notices.greeting(self.live)
 
     def lane_lost(self, lane: int, now: float) -> None:
-        """What went by that lane, either way, may not have arrived."""
+        """What went by that lane may not have arrived: send our frames again, and repeat ACK and CREDIT."""
         for stream in self.live.values():
             if stream.outgoing.lane_lost(lane):
                 self.scheduler.add(stream, now)
         self.notices.repeat_all(self.live)
 
     def tick(self, now: float) -> None:
-        """Time has passed. Among other things, ask about streams of which only the word that they are over is missing.
+        """Time has passed. Among other things, ask about streams that only wait to hear that they are over.
 
-        That may have been lost with a lane, and the peer, which has forgotten the stream, does not repeat it unasked.
+        That word may have been lost with a lane. The peer has forgotten such a stream, and does not repeat it unasked.
         """
         if now >= self._ask_at:
             self._ask_at = now + self._settings.keepalive
@@ -281,7 +281,7 @@ class TunnelState:
     # -- receiving -----------------------------------------------------------------------------------------------
 
     def _meet(self, frame: Frame, now: float) -> Stream | None:
-        """A frame for a stream that is not live: the first one, or a late one."""
+        """The stream that the frame begins. None if it begins none: it is late, or a RESET. Raises PeerError."""
         number = frame.stream
         self.notices.asked(number)
         if not self._table.was_never(number):
@@ -300,7 +300,7 @@ class TunnelState:
         refusal = self.admission.admit_theirs()
         stream = self.begin(number, own=False, refused=refusal is not None)
         if stream.incoming.window.limit > self._initial:
-            self.notices.credit(number, now)  # it was foretold more, and may not have heard
+            self.notices.credit(number, now)  # it begins with what was foretold, of which the peer may not have heard
         if refusal:
             self.reset(stream, *refusal, now)
         return stream
@@ -349,7 +349,7 @@ class TunnelState:
         self._forget(stream)
 
     def _receive_after_reset(self, stream: Stream, frame: Frame) -> None:
-        """We have reset the stream: the peer's own RESET ends it; anything else is dropped, our RESET is the answer."""
+        """We have reset the stream: the peer's own RESET ends it. Anything else is dropped, since RESET answers it."""
         if frame.type == FrameType.RESET:
             decode_reset(frame.payload)
             self._forget(stream)
@@ -371,7 +371,7 @@ class TunnelState:
             self.notices.over(number)
 
     def _told_over(self, stream: Stream) -> None:
-        """The peer has forgotten the stream: it has our RESET, or both arrays have everything."""
+        """The peer says that the stream is over: it has our RESET, or both arrays have everything."""
         credit = stream.outgoing.credit
         if stream.state is not STREAM_RESET:
             if not stream.waits_for_end:
@@ -388,7 +388,7 @@ class TunnelState:
             self.notices.foretold()
 
     def _forget(self, stream: Stream, *, tell: bool = True) -> None:
-        """Hold nothing of it any more. `tell`: the peer that it is over, unless it has said so itself."""
+        """Hold nothing of the stream any more. `tell`: tell the peer that it is over. (It may have said so itself.)"""
         self._table.forget(stream)
         self._held_back.discard(stream)
         self.scheduler.remove(stream)

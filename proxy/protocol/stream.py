@@ -22,9 +22,9 @@ from proxy.protocol.reader import Buffer, Frame
 
 
 class State(IntEnum):
-    """PROTOCOL.md, "States of a stream": what was received so far. `*_ENDED`: also the peer's END.
+    """PROTOCOL.md, "States of a stream": what was received so far. `*_ENDED`: the peer's END as well.
 
-    RESET: we have reset it, and the peer has not acknowledged that, or it is forgotten.
+    RESET: we have reset the stream and the peer has not acknowledged that, or the stream is forgotten.
     """
 
     IDLE = auto()
@@ -65,7 +65,7 @@ _MAY_SEND = (State.OPENING, State.OPEN, State.OPEN_ENDED)
 
 
 class Stream:
-    """Joins the state to both directions, and holds what the scheduler and `Awaiting` note about the stream."""
+    """The state of one stream, its two directions, and what the scheduler and `Awaiting` note about it."""
 
     __slots__ = (
         "account",
@@ -85,7 +85,7 @@ class Stream:
     )
 
     def __init__(self, number: int, own: bool, outgoing: Outgoing, incoming: Incoming, account: Account) -> None:
-        """`own`: this side opened it; `account`: that of the share that it sends in."""
+        """`own`: this side opened it; `account`: the account of the share that it sends in."""
         self.number = number
         self.own = own
         self.state = State.OPENING if own else State.IDLE
@@ -95,7 +95,7 @@ class Stream:
         """`Awaiting` is to tell the driver when it has more room than `told`."""
         self.told = 0
         self.pressed = False
-        """It was found to wait for lanes since `Streams.pressed` was last asked."""
+        """It was found to be `Outgoing.pressed` since `Streams.pressed` was last asked."""
         self.awaits_ack = False
         """The driver is to be told when the peer acknowledges something of it (`Arrived`)."""
         self.account = account
@@ -109,9 +109,9 @@ class Stream:
         """It is in its account's queue `bulk`."""
 
     def deliver(self, frame: Frame, plain: int) -> Event | None:
-        """The frame is next in order: the event that tells the driver, if there is one. `plain`: plain bytes of DATA.
+        """Take the frame that is next in order. Returns the event for the driver, if any. `plain`: plain bytes of DATA.
 
-        Raises PeerError if it may not come in this state, or is not what PROTOCOL.md says.
+        Raises PeerError if the frame may not come in this state, or is not what PROTOCOL.md says.
         """
         state = _NEXT.get((self.state, frame.type))
         if state is None:
@@ -157,7 +157,7 @@ class Stream:
 
     @property
     def received_all(self) -> bool:
-        """True if the peer's array has ended its side, and ours has all that it sent."""
+        """True if the peer's array has ended its side, and ours has taken all that it sent."""
         return self.state is STREAM_ENDED and self.incoming.window.idle
 
     @property

@@ -1,4 +1,4 @@
-"""What a driver does with the streams of a tunnel: opens, accepts and resets them, sends, and says what was taken."""
+"""What a driver does with streams: opens, accepts and resets them, sends on them, and says what our arrays took."""
 
 from collections.abc import Sequence
 
@@ -14,26 +14,26 @@ from proxy.protocol.stream import STREAM_RESET
 
 
 class Streams:
-    """Those of one tunnel, by number, also when it has begun anew. Not thread-safe; all methods return at once.
+    """The streams of one tunnel, by number, also when it has begun anew. Not thread-safe; all methods return at once.
 
-    A stream that has ended sends nothing, and what is done to it has no effect: an event tells of its end, but may not
-    have been fetched yet. Misuse is raised for numbers that never were.
+    What is done to a stream that has ended has no effect: an event tells of its end, but the driver may not have
+    fetched that yet. Misuse is raised for numbers of streams that never were.
     """
 
     def __init__(self, peer: str, clock: Clock) -> None:
-        """`peer`: the name of the other site; `clock`: the time when something is done. `renew` has to follow."""
+        """`peer`: the other site's name; `clock`: tells the time of each call. `renew` has to be called first."""
         self._peer = peer
         self._clock = clock
         self._state: TunnelState
 
     def renew(self, state: TunnelState) -> None:
-        """For `Tunnel` alone: it begins anew, with that state."""
+        """The tunnel begins anew, with that state. Only `Tunnel` calls this."""
         self._state = state
 
     # -- beginning and end ---------------------------------------------------------------------------------------
 
     def open(self, export: str, origin: str, share: Share = PLAIN) -> int:
-        """Ask for a stream that sends in `share`: its number. `origin`: for logs. Raises OpenRefused, Misuse."""
+        """Ask for a stream, to send in `share`. Returns its number. `origin`: for logs. Raises OpenRefused, Misuse."""
         state = self._state
         if state.agreement is None:
             raise OpenRefused(ResetCode.UNREACHABLE, f"there is no tunnel to {self._peer}")
@@ -64,7 +64,7 @@ class Streams:
             self._state.reset(stream, code, reason, self._clock.now)
 
     def remembers(self, number: int) -> bool:
-        """False for a stream that is over and forgotten: by the peer, too, as soon as it hears that."""
+        """False if the stream is over and forgotten. The peer forgets it, too, as soon as it hears that."""
         return number in self._state.live
 
     # -- sending -------------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ class Streams:
         return 0
 
     def await_room(self, number: int) -> None:
-        """Have `Writable` tell, once, when `sendable` would say more than now, or than what `send_data` then leaves."""
+        """Have `Writable` tell, once, when `sendable` would say more than now, or than later `send_data` has left."""
         stream = self._state.find(number)
         if stream is not None:
             self._state.awaiting.begin(stream)
@@ -93,7 +93,7 @@ class Streams:
         return BATCH_MAX if stream is None else self._state.scheduler.grain(stream)
 
     def pressed(self, number: int) -> bool:
-        """True if DATA of the stream waits for lanes to carry it, or if `sendable` found that since the last call."""
+        """True if the stream is `Outgoing.pressed`, or if `sendable` has found it so since the last call."""
         stream = self._state.find(number)
         if stream is None:
             return False
@@ -102,7 +102,7 @@ class Streams:
         return pressed
 
     def credit_due(self, number: int) -> bool:
-        """True if little credit is left, and more will come soon: to use that up first would take many tiny frames."""
+        """True if little credit is left and more will come soon: to use that little up would take many tiny frames."""
         stream = self._state.find(number)
         return stream is not None and stream.outgoing.credit_due
 
@@ -128,8 +128,8 @@ class Streams:
             stream.awaits_ack = True
 
     def send_data(self, number: int, batch: bytes, plain: int) -> int:
-        """Send a batch, which the caller no longer changes. Returns what `Consumed` will say once the array has it: the
-        sum of the stream's costs so far, this one included. Raises Misuse beyond the credit."""
+        """Queue a batch, which the caller no longer changes. Returns the sum of the stream's costs, this one included:
+        `Consumed` says so much or more once the far array has the batch. Raises Misuse beyond the credit."""
         state = self._state
         stream = state.find_sending(number)
         if stream is None:
@@ -156,7 +156,7 @@ class Streams:
             self._state.scheduler.add(stream, self._clock.now)
 
     def trust(self, proven: int) -> None:
-        """The peer lately had so many bytes of what it was believed to have (`Trust`)."""
+        """Tell how many bytes the peer lately turned out to have, of those that it was believed to have (`Trust`)."""
         if self._state.trust.prove(proven):
             self._state.awaiting.look_at_all()
 
@@ -181,7 +181,7 @@ class Streams:
 
     @property
     def fill_fits(self) -> bool:
-        """True if what all streams have unacknowledged lets a FILL go at once; it may change with each frame."""
+        """True if what all streams together have unacknowledged lets a FILL go at once. May change with each frame."""
         return self._state.ledger.fill_fits
 
     def may_fill(self, number: int) -> bool:
@@ -190,7 +190,7 @@ class Streams:
         return stream is not None and stream.outgoing.fill_fits
 
     def send_fill(self, number: int, name: bytes, data: bytes) -> None:
-        """Answer a MISS: a chunk, or a run's list, as it is (codec 0); nothing if it is gone."""
+        """Answer a MISS by a chunk or a run's list, as it is (codec 0). `data` is empty if that is gone."""
         self._send_control(number, FrameType.FILL, encode_fill(name, 0, len(data), data))
 
     def _send_control(self, number: int, kind: FrameType, payload: bytes) -> None:

@@ -13,8 +13,8 @@ class StreamTable:
     """
 
     def __init__(self, odd: bool, skipped_max: int) -> None:
-        """`odd`: this side's numbers are. `skipped_max`: as many streams as the peer may have, since an honest one
-        skips no more numbers than that."""
+        """`odd`: this side's streams have odd numbers. `skipped_max`: how many streams the peer may have, since an
+        honest one skips no more numbers than that."""
         self.live: dict[int, Stream] = {}
         """By number. Those that this side has reset stay until the peer acknowledges that."""
         self.own = 0
@@ -34,13 +34,13 @@ class StreamTable:
         return number & 1 == self._parity
 
     def was_never(self, number: int) -> bool:
-        """True if no frame of that number was sent (own) or has come (the peer's)."""
+        """True if there never was such a stream: we have not opened it, or no frame of the peer has named it."""
         if self.is_own(number):
             return number >= self._next or number == 0
         return number > self._highest or number in self._skipped or number == 0
 
     def meet(self, number: int) -> None:
-        """A frame of a number of the peer has come for the first time. Raises PeerError if too many were skipped."""
+        """The first frame of a stream of the peer has come. Raises PeerError if the peer skips too many numbers."""
         if number in self._skipped:
             self._skipped.remove(number)
             return
@@ -53,7 +53,7 @@ class StreamTable:
         self._highest = number
 
     def theirs_ending(self) -> int:
-        """How many of `theirs` have only to hear that they are over. Takes a look at each live stream."""
+        """How many of `theirs` only wait to hear that they are over. Looks at each live stream."""
         theirs = [stream for stream in self.live.values() if not (stream.own or stream.state is STREAM_RESET)]
         return sum(stream.waits_for_end for stream in theirs)
 

@@ -92,17 +92,17 @@ class Tunnel:
         self._state = TunnelState(self._settings, odd, self._events, self._figures, self.scheduler, self._announcements)
         self.streams.renew(self._state)
         self._lanes = Lanes()
-        self._alone_since: float | None = None  # paired, but without a lane
+        self._alone_since: float | None = None  # since when it is paired, but without a lane
         self._announcements.forget()
 
     @property
     def round_trip(self) -> float:
-        """Seconds, as far as it is known: 0 before."""
+        """The round trip in seconds, averaged; 0 until it is known."""
         return self._state.round_trip
 
     @property
     def agreement(self) -> Agreement | None:
-        """What the HELLOs came to; None while no pair of halves is known."""
+        """What follows from the HELLOs; None while no pair of halves is known."""
         return self._state.agreement
 
     def agreed(self, capability: Capability) -> bool:
@@ -166,7 +166,7 @@ class Tunnel:
         self._lanes.add(link, self._state.round_trip)
 
     def lane_down(self, lane: int, now: float) -> None:
-        """The lane's connection is gone; what it may not have delivered goes by others. May be called twice."""
+        """The lane's connection is gone: what it may not have delivered goes by other lanes. May be called twice."""
         self._clock.now = now
         if not self._lanes.remove(lane, self._state.round_trip):
             return
@@ -182,16 +182,19 @@ class Tunnel:
             self._lanes.hears(link, now)
 
     def copy(self, line: float) -> None:
-        """Copy urgent frames to several lanes: the line takes `line` bytes a second, and loses packets. 0: do not."""
+        """Send copies of urgent frames by several lanes, since packets are lost: the line takes `line` bytes a second.
+
+        0: send no copies.
+        """
         self._state.copies.want(line, self._clock.now)
 
     def reserve(self, lanes: int) -> None:
-        """Keep so many lanes of each mark, if there are more, for what is urgent."""
+        """Keep up to `lanes` lanes of each mark for urgent frames, as far as one is left for bulk."""
         self._lanes.reserve(lanes)
 
     @property
     def express(self) -> Collection[int]:
-        """Numbers of the lanes that are kept for what is urgent."""
+        """Numbers of the lanes that are kept for urgent frames."""
         return self._lanes.express
 
     def wish(self, counts: Mapping[int, int]) -> None:
@@ -203,7 +206,7 @@ class Tunnel:
         self._announcements.tell_store_rate(rate, bool(self._lanes))
 
     def abandon(self, code: ResetCode, reason: str, now: float) -> None:
-        """Give up all streams and lanes; the tunnel can be joined anew. StreamReset tells of each."""
+        """Give up all streams and lanes; lanes can join the tunnel anew. StreamReset tells of each stream."""
         self._clock.now = now
         if self.agreement is not None:
             self._drop(code, reason)
@@ -223,7 +226,7 @@ class Tunnel:
     # -- frames in -----------------------------------------------------------------------------------------------
 
     def receive(self, lane: int, frame: Frame, now: float) -> None:
-        """A frame of a lane, but HELLO. Frames of a lane that is no longer up are ignored.
+        """A frame other than HELLO has come on a lane. Frames of a lane that is no longer up are ignored.
 
         Raises PeerError if the peer broke the protocol. All streams have ended then (events tell), and the lane is to
         be closed with CLOSE 6.
@@ -323,7 +326,7 @@ class Tunnel:
     def _take_of_streams(
         self, lanes: Iterable[Lane], rooms: Mapping[int, int], pieces: Mapping[int, list[bytes]]
     ) -> None:
-        """Put frames of streams behind the tunnel's own, which are in `pieces`."""
+        """Put frames of streams into `pieces`, behind those of the tunnel."""
         writes = [self._begin_write(lane, rooms[lane.number], pieces[lane.number]) for lane in lanes]
         self._state.take(Writes(writes), self._clock.now)
         for lane, write in zip(lanes, writes, strict=True):
@@ -339,8 +342,8 @@ class Tunnel:
         return write
 
     def _take_own(self, lane: Lane) -> list[bytes]:
-        """Frames of the tunnel. A lane begins with our state; it carries no more until the peer's has come, for until
-        then the peer may not know it."""
+        """Frames of the tunnel. A lane begins with our state, and carries nothing else until the peer's has come on it:
+        until then the peer may not know that the lane is up."""
         frames: list[bytes] = []
         state = self._state
         if not lane.greeted:
@@ -384,7 +387,7 @@ class Tunnel:
         return None if self._alone_since is None else self._alone_since + self._settings.grace
 
     def tick(self, now: float) -> None:
-        """Time has passed: send pings, see silent lanes, send what was gathered long enough, see the end of grace."""
+        """Time has passed: queue PINGs, see silent and dead lanes, make delayed frames due, see the end of grace."""
         self._clock.now = now
         for lane in self._lanes:
             if lane.is_dead(now):
@@ -407,7 +410,7 @@ class Tunnel:
 
     @property
     def peer_drains(self) -> str:
-        """Why the peer takes no new stream, while it drains; otherwise empty."""
+        """Why the peer takes no new stream, if it drains; otherwise empty."""
         return self._state.admission.peer_refusing
 
     def drain(self, reason: str) -> None:
