@@ -37,8 +37,8 @@ class Incoming:
         """Plain bytes delivered."""
         self._ledger = ledger
         self._kept: dict[int, tuple[Frame, int]] = {}  # by number: what came ahead of a gap, and plain bytes of DATA
-        self._kept_cost = 0  # of the DATA among these
-        self._uncredited = 0  # how many of these are not DATA
+        self._kept_cost = 0  # costs of the DATA frames in `_kept`
+        self._uncredited = 0  # how many other frames are in `_kept`
 
     def has(self, number: int) -> bool:
         """True if the frame of that number has arrived before."""

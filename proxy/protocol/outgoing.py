@@ -125,14 +125,14 @@ class Outgoing:
         """Plain bytes given to `push_data`."""
         self._ledger = ledger
         self._control: deque[tuple[int, bytes]] = deque()  # type and payload of frames that may overtake DATA
-        self._data: deque[tuple[int, bytes]] = deque()  # of DATA and END, in order
+        self._data: deque[tuple[int, bytes]] = deque()  # type and payload of DATA and END, in order
         self._unacked: deque[Sent] = deque()
         self.again: deque[Sent] = deque()
         """Frames that went by a lane that was lost; they go before new ones."""
         self._next = 0  # number of the next new frame
-        self._acked = 0  # all below has arrived
-        self._costs: deque[int] = deque()  # of the DATA that is not acknowledged, sent or not
-        self._arrived = 0  # sum of the costs of the DATA that is
+        self._acked = 0  # frames below this number are acknowledged
+        self._costs: deque[int] = deque()  # cost of each DATA frame that is not acknowledged, sent or not
+        self._arrived = 0  # costs of the DATA that is acknowledged, and of what was waived
         self.queued = 0
         """Bytes of DATA that wait for a lane."""
         self._held = 0  # this stream's part of `SendLedger.held`

@@ -25,7 +25,7 @@ class Recall:
         self._live = live
         self._notices = notices
         self._again_at = 0.0
-        self._heard: dict[int, tuple[int, int]] = {}
+        self._heard: dict[int, tuple[int, int]] = {}  # by stream number: `consumed` and `limit` of a CREDIT that asks
 
     def tick(self, now: float) -> None:
         """Time has passed: ask back what the peer does not use, if a stream was denied growth since the last look."""

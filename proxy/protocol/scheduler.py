@@ -163,7 +163,7 @@ class Scheduler:
             self.add(stream, now)
 
     def remove(self, stream: Stream) -> None:
-        """The stream is over."""
+        """Take the stream from its queues: it is over, or moves to another share."""
         if stream.urgent or stream.bulk:
             account = stream.account
             account.remove(stream)

@@ -12,9 +12,10 @@ class TunnelSettings:
     """Bytes and seconds. Raises Misuse for what PROTOCOL.md does not allow."""
 
     initial_credit: int = 256 << 10
-    """What the peer may send on each stream before it hears more; windows grow from here. Less if `memory` is small."""
+    """What the peer may send on each stream before the first CREDIT, in costs; windows grow from here. If `memory` is
+    small, less is offered (`offered_credit`)."""
     opening_window: int = 24 << 20
-    """What a stream's window grows to as soon as it is open, if there is that much to spare."""
+    """What a stream's window grows to as soon as the stream is open, in costs, as far as there is credit to spare."""
     window_max: int = 96 << 20
     """What one stream may have under way towards us, in costs."""
     memory: int = 192 << 20
@@ -28,7 +29,7 @@ class TunnelSettings:
     dead_after: float = 20.0
     """Silence after which a lane is dropped."""
     rest: float = 2.0
-    """While a stream is denied credit, others that have used next to nothing for so long are asked for theirs."""
+    """While a stream is denied growth, others that used next to nothing for so long are asked for credit."""
     grace: float = 120.0
     """How long streams survive without any lane."""
 

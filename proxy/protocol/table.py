@@ -34,7 +34,7 @@ class StreamTable:
         return number & 1 == self._parity
 
     def was_never(self, number: int) -> bool:
-        """True if there never was such a stream: we have not opened it, or no frame of the peer has named it."""
+        """True if there never was such a stream: we have not opened it, or no numbered frame of it has come."""
         if self.is_own(number):
             return number >= self._next or number == 0
         return number > self._highest or number in self._skipped or number == 0

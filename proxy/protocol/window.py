@@ -167,8 +167,8 @@ class ReceiveWindow:
         self.consumed = 0
         self._told = 0  # `consumed`, as the peer was last told
         self._untold = 0  # plain costs consumed since then
-        self._mark = 0  # growth is judged by how long the array takes for one window beyond this `consumed`
-        self._mark_time = float("-inf")
+        self._mark = 0  # `consumed` where the window began whose consumption is timed to judge growth
+        self._mark_time = float("-inf")  # when that was
         self._last = float("-inf")  # when DATA came last
         self._seen = float("-inf")  # `arrived`, when `rests` was last asked
 
