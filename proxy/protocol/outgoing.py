@@ -24,7 +24,7 @@ ROOM_MIN = 4 << 10
 ROOM_WORTH = 192 << 10
 QUEUE_LOW = 192 << 10
 """While DATA of a stream waits for lanes, the stream is told to go on only if it has at least ROOM_WORTH plain bytes of
-room, a full batch, and at most QUEUE_LOW bytes queued: to stop and to go on costs as much as a batch."""
+room, a full batch of new data, and at most QUEUE_LOW bytes queued: to stop and to go on costs as much as a batch."""
 SHARE_MIN = 16 << 10
 """Bytes that each stream may hold although the tunnel holds its maximum, so that none is shut out by the others."""
 TOKENS_ROOM = 512
