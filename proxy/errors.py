@@ -8,7 +8,7 @@ import errno
 from enum import IntEnum
 
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-"""What writing fails with where there is no more room: no defect."""
+"""Error numbers of a write for which there is no more room; that is no defect of ours."""
 
 
 class ExitCode(IntEnum):

@@ -12,12 +12,12 @@ File = tuple[Path, bytes, int]
 """Path, content, mode."""
 
 _NOWHERE = errno.ENOENT, errno.ENOTDIR, errno.ELOOP
-"""Errors of a path that leads to nothing; the last one of links that lead to each other."""
+"""Error numbers of a path that leads to nothing; ELOOP is for links that lead to each other."""
 
 
 def present(path: Path) -> bool:
-    """True if something is there. Raises OSError if it cannot be looked at, for which `Path.exists` of Python 3.14 says
-    that nothing is."""
+    """True if something is at that path. Raises OSError if that cannot be found out; `Path.exists` of Python 3.14
+    returns False then."""
     try:
         path.stat()
     except OSError as error:
@@ -28,19 +28,23 @@ def present(path: Path) -> bool:
 
 
 def nearest(path: Path) -> Path:
-    """That, or what there is above it. Raises OSError likewise."""
+    """The path, or if nothing is there, the nearest directory above it that exists. Raises OSError as `present`."""
     return next(place for place in (path, *path.absolute().parents) if present(place))
 
 
 def in_the_way(path: Path) -> Path | None:
-    """What stands where a directory is wanted, or above it, and is none. Raises OSError likewise."""
+    """What keeps `path` from being made a directory: what is there, or nearest above it, if that is no directory.
+
+    None if nothing does. Raises OSError as `present`.
+    """
     place = nearest(path)
     return None if place.is_dir() else place
 
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Signals that end a command wait: one that came while the disk makes a file would be told before that is noted."""
+    """Hold back the signals that end a command: one that came between a file's creation and the note of it would leave
+    the file behind."""
     former = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     try:
         yield
@@ -49,7 +53,7 @@ def undisturbed() -> Iterator[None]:
 
 
 def create_all(files: Sequence[File]) -> None:
-    """Write all files, none of which exists yet, or none. Raises OSError."""
+    """Write all files, or none if one exists already or cannot be written. Raises OSError."""
     created: list[Path] = []
     try:
         for path, content, mode in files:
@@ -57,17 +61,19 @@ def create_all(files: Sequence[File]) -> None:
                 descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
                 created.append(path)
             _fill(descriptor, content, mode)
-    except BaseException:  # Ctrl-C as well, while a slow disk is waited for
+    except BaseException:  # Ctrl-C as well, while a slow disk writes
         for path in created:
             path.unlink()
         raise
 
 
 def replace_all(files: Sequence[File]) -> None:
-    """Write all files under other names, then put them in the place of what is there, whose owner they get if we may.
+    """Write all files under temporary names, then put them in the place of the old ones, with the old ones' owners if
+    this user may set them.
 
-    Raises OSError, which names the file that was to be replaced; then none of the other names is left, and what was
-    there is there again: a new key beside the old certificate would be of no use, and the old key lost.
+    Raises OSError, which names the file that was to be replaced. Then no temporary file is left, and the old files are
+    back (where hard links to them could be made): a new key beside the old certificate would be of no use, and the old
+    key lost.
     """
     drafts = {path.with_name(f".{path.name}.{os.getpid()}"): path for path, _, _ in files}
     undo: list[Callable[[], object]] = []
@@ -87,7 +93,7 @@ def replace_all(files: Sequence[File]) -> None:
         raise OSError(error.errno, error.strerror, named.get(error.filename, error.filename)) from None
     finally:
         for draft in drafts:
-            draft.unlink(missing_ok=True)  # there may be a private key in it
+            draft.unlink(missing_ok=True)  # it may contain a private key
             _former(draft).unlink(missing_ok=True)
 
 
@@ -96,13 +102,13 @@ def _former(draft: Path) -> Path:
 
 
 def _keep(path: Path, former: Path, undo: list[Callable[[], object]]) -> None:
-    """Give what is there a second name, and note how it gets its place back."""
+    """Make a hard link to the old file, and add to `undo` how it gets its place back."""
     try:
         os.link(path, former, follow_symlinks=False)
     except FileNotFoundError:
         undo.append(partial(path.unlink, missing_ok=True))
     except OSError:
-        return  # no second names on this file system, or not for this user
+        return  # this file system has no hard links, or not for this user: the file cannot be put back
     else:
         undo.append(partial(os.replace, former, path))
 
@@ -110,8 +116,8 @@ def _keep(path: Path, former: Path, undo: list[Callable[[], object]]) -> None:
 def _give(draft: Path, path: Path) -> None:
     with contextlib.suppress(FileNotFoundError, PermissionError):
         owned = path.stat()
-        # The directory may be the site's user's, and root give its files back: whoever puts a link in the draft's place
-        # is not to be given what it leads to.
+        # Root may do this in a directory of the site's user. If that user puts a link in the draft's place, root must
+        # not make it the owner of what the link leads to.
         os.chown(draft, owned.st_uid, owned.st_gid, follow_symlinks=False)
 
 

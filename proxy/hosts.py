@@ -1,10 +1,11 @@
-"""Which host is behind an address, so that one is bounded as a whole, whatever addresses it speaks from."""
+"""Which host is behind an address, so that limits hold for a host as a whole, whichever of its addresses it uses."""
 
 from ipaddress import IPv6Address, ip_address
 
 
 def host_of(address: str) -> str:
-    """The numeric address itself; for IPv6 the network that one host has, but for ::1. What is none stays as it is."""
+    """The IPv4 address, also of a mapped one; ::1; for other IPv6 addresses the /64 network, which one host has for
+    itself. Text that is no address is returned as it is."""
     try:
         found = ip_address(address.partition("%")[0])
     except ValueError:

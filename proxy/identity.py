@@ -34,17 +34,17 @@ LEAST_TOKEN, LARGEST_TOKEN = 16, 4096
 _BEGINNING = re.compile(rb"-----BEGIN (?:X509 )?CERTIFICATE-----")
 _BORDER = re.compile(rb"-----(?:BEGIN|END) [^-\n]*-----")
 _BORDER_LINE = re.compile(rb"^(?:\xef\xbb\xbf)?-----(?:BEGIN|END) [^-\n]*-----[\x00-\x20]*?$", re.MULTILINE)
-"""One that TLS sees as such. Another one is indented, or joined to something, as cat makes it of two files of which the
-first has no newline at its end."""
+"""A border that TLS recognises. `_BORDER` also finds one that is indented, or joined to other text, as when cat joins
+two files of which the first has no newline at its end."""
 LARGEST_FILE = 1 << 20
-"""Bytes; nobody's certificate or key file is larger, and a wrong path shall not fill the memory."""
+"""Bytes that are read of a file: no certificate or key file is larger, and a wrong path must not fill the memory."""
 
 
 class IdentityFault(OperatorError):
     """A certificate or key file that cannot be used; says what is wrong with it, and the remedy."""
 
     def __init__(self, path: Path, wrong: str, remedy: str, *, damaged: bool = False) -> None:
-        """`damaged`: it is a file, can be read, and holds no certificate that can be used, nor a key."""
+        """`damaged`: the file can be read, but holds neither a certificate that can be used nor a key."""
         super().__init__(f"{path} {wrong}; {remedy}")
         self.damaged = damaged
         self.path = path
@@ -54,7 +54,7 @@ class IdentityFault(OperatorError):
 
 @dataclass(frozen=True)
 class Certificate:
-    """What matters of a certificate."""
+    """The facts about a certificate that are used here."""
 
     name: str
     """Its common name, or the first of `sites`; for logs only."""
@@ -106,7 +106,7 @@ def generate(site: str, out_dir: Path, *, force: bool = False, now: datetime | N
 
 
 def draft(site: str, out_dir: Path, *, now: datetime | None = None) -> tuple[Identity, list[File]]:
-    """As `generate`, but the two files are still to be written."""
+    """As `generate`, but nothing is written: the caller writes the two files."""
     key = ec.generate_private_key(ec.SECP256R1())
     certificate = _self_signed(site, key, now or datetime.now(UTC))
     key_path, certificate_path = out_dir / f"{site}.key", out_dir / f"{site}.crt"
@@ -125,10 +125,10 @@ def read_certificates(path: Path) -> tuple[Certificate, ...]:
         remedy = "write the path of a PEM file that begins with BEGIN CERTIFICATE"
         raise IdentityFault(path, wrong, remedy, damaged=not key) from None
     if len(_BORDER_LINE.findall(content)) < len(_BORDER.findall(content)):
-        # The parser reads that, TLS does not: it names no file, or passes over that certificate and says nothing.
+        # The parser accepts that, TLS does not: it fails without naming the file, or silently skips that certificate.
         remedy = "write it anew, without spaces before them, and with a newline behind each"
         raise IdentityFault(path, "has BEGIN or END not as a line of its own", remedy, damaged=not key)
-    if len(found) < len(_BEGINNING.findall(content)):  # the parser passes over it, TLS refuses it likewise
+    if len(found) < len(_BEGINNING.findall(content)):  # the parser skips what is cut off, TLS refuses the file
         wrong = f"is cut off, or damaged, behind its certificate {len(found)}"
         remedy = "write it anew, with every certificate from BEGIN to END CERTIFICATE"
         raise IdentityFault(path, wrong, remedy, damaged=not key)
@@ -137,12 +137,12 @@ def read_certificates(path: Path) -> tuple[Certificate, ...]:
 
 def read_der(path: Path) -> bytes:
     """The file's first certificate in DER form. Raises IdentityFault."""
-    read_certificates(path)  # for the words about what is none
+    read_certificates(path)  # for its clear errors
     return x509.load_pem_x509_certificates(_content(path))[0].public_bytes(DER)
 
 
 def from_der(der: bytes) -> Certificate:
-    """What matters of a certificate that is in no file yet. Raises ValueError."""
+    """The facts about a certificate in DER form. Raises ValueError."""
     try:
         return _facts(x509.load_der_x509_certificate(der))
     except Exception:  # as above
@@ -150,7 +150,7 @@ def from_der(der: bytes) -> Certificate:
 
 
 def as_pem(der: bytes) -> bytes:
-    """As a certificate file has it. Raises ValueError."""
+    """The certificate in PEM, as its file has it. Raises ValueError."""
     return x509.load_der_x509_certificate(der).public_bytes(PEM)
 
 
@@ -170,7 +170,7 @@ def show_moment(when: datetime) -> str:
 
 
 def if_clock_is_right(now: datetime) -> str:
-    """What a remedy for a certificate that has expired begins with: a wrong clock may be all that is wrong."""
+    """How the remedy for a certificate that has expired begins: perhaps only this host's clock is wrong."""
     return f"if the clock of this host is right ({show_moment(now)})"
 
 
@@ -194,14 +194,17 @@ def read_public_key(path: Path) -> bytes:
 
 
 def read_token(path: Path, key: str) -> bytes:
-    """The token in a file, ASCII, without the spaces around it; `key` names that file. Raises IdentityFault."""
+    """The token in a file, ASCII, without the spaces around it. Raises IdentityFault.
+
+    `key`: the configuration's key for that file, such as "status.token".
+    """
     making = f"make one: {_rand(path)}"
     token = _content(path, f"{making}, or name another file as {key}", secret=True).strip()
     if b"\n" in token or len(token) > LARGEST_TOKEN:  # such as a private key: nobody shall be told to write over it
         raise IdentityFault(path, "holds something else than a token", f"name another file as {key}: {_rand('FILE')}")
     if is_open(path):
         raise IdentityFault(path, "can be read or written by others than its owner", typed("chmod", "600", path))
-    shown = token.isascii() and token.decode("ascii").isprintable()  # no header has other characters, such as NUL
+    shown = token.isascii() and token.decode("ascii").isprintable()  # a header cannot have others, such as NUL
     if len(token) < LEAST_TOKEN or not shown or len(token.split()) != 1:
         wrong = f"holds no token of {LEAST_TOKEN} or more letters and digits"
         raise IdentityFault(path, wrong, making)
@@ -213,12 +216,12 @@ def _rand(path: Path | str) -> str:
 
 
 def make_token() -> bytes:
-    """A new one, as its file holds it."""
+    """A new random token, with the newline that ends its file."""
     return f"{secrets.token_hex(32)}\n".encode()
 
 
 def is_open(path: Path) -> bool:
-    """The file is there, and others than its owner may read or write it."""
+    """True if it is a file, and others than its owner have any right to it."""
     try:
         mode = path.stat().st_mode
     except OSError:
@@ -263,7 +266,11 @@ _MISSING = "write the path of a PEM file, absolute or relative to this file"
 
 
 def _content(path: Path, missing: str = _MISSING, *, secret: bool = False) -> bytes:
-    """`missing`: the remedy if there is no such file. `secret`: it is refused if others than its owner can read it."""
+    """The first `LARGEST_FILE` bytes of a file. Raises IdentityFault.
+
+    `missing`: the remedy if there is no such file. `secret`: the file is for its owner alone, so the remedy for a user
+    who may not read it is to own it.
+    """
     try:
         if not (there := present(path)) or not path.is_file():
             raise IdentityFault(path, "is not a file" if there else "does not exist", missing)
@@ -296,7 +303,7 @@ def _facts(certificate: x509.Certificate) -> Certificate:
 
 
 def _serves(certificate: x509.Certificate, purpose: x509.ObjectIdentifier) -> bool:
-    """Absent extensions permit everything."""
+    """Whether the certificate may serve that purpose; extensions that it does not have permit everything."""
     usage, purposes = _extension(certificate, x509.KeyUsage), _extension(certificate, x509.ExtendedKeyUsage)
     return (usage is None or usage.digital_signature) and (purposes is None or purpose in purposes)
 

@@ -1,10 +1,10 @@
 """What is written to stderr: text for people on a terminal, one JSON object a line for everything else.
 
 `configure` sets up the root logger, once, at the command line; all other code just uses `logging`. Nothing that a
-peer or an array sends can move a cursor or forge a line (`proxy.text.printable`), and the volume is bounded: what one
-place of the code writes may come `BURST` times in `PERIOD` seconds, all together `BURST_OF_ALL` times; what was held
-back is counted and told. By place, because a message may be another one each time (asyncio's have a task's number).
-Logging never waits for whoever reads the log (`proxy.log_writer`).
+peer or an array sends can move a cursor or forge a line (`proxy.text.printable`), and the volume is bounded: in
+`PERIOD` seconds, one place in the code may write `BURST` records, and all places together `BURST_OF_ALL`. What is held
+back is counted, and the number is logged. Places are counted, not messages, since one place may write a different
+message each time (asyncio's have a task's number). Logging never waits for whoever reads the log (`proxy.log_writer`).
 """
 
 import json
@@ -33,7 +33,8 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 
 
 def configure(level: str = "info", form: str = "auto", stream: TextIO | None = None) -> None:
-    """Send all logging to the stream (stderr) from `level` on, as `form`: text, json, or auto by the stream."""
+    """Send all logging from `level` on to the stream (by default stderr); `form`: text, json, or auto, which is text
+    on a terminal."""
     stream = sys.stderr if stream is None else stream
     terminal = stream.isatty()
     as_text = form == "text" or (form == "auto" and terminal)
@@ -46,13 +47,13 @@ def configure(level: str = "info", form: str = "auto", stream: TextIO | None = N
 
 
 def flush() -> None:
-    """Wait until all that was logged is written; two seconds at most, for perhaps nobody reads it."""
+    """Wait until all that was logged is written, but no more than two seconds: perhaps nobody reads it."""
     for handler in logging.getLogger().handlers:
         handler.flush()
 
 
 class TextFormatter(logging.Formatter):
-    """Time, level, message, extra fields; a traceback is set in, so that none of its lines looks like a record."""
+    """Time, level, message, extra fields; a traceback is indented, so that none of its lines looks like a record."""
 
     def __init__(self, *, coloured: bool) -> None:
         super().__init__()
@@ -105,7 +106,8 @@ class Limit:
         return False
 
     def settle(self, now: float) -> list[tuple[str, int]]:
-        """Begin a new period if it is time; then what was held back before: a message of each place, and how many."""
+        """Begin a new period if it is time, and return what the last one held back: a message of each place, and how
+        many records."""
         if now - self._since < PERIOD:
             return []
         held_back = [(self._templates[place], number) for place, number in self._held_back.items()]
@@ -116,7 +118,8 @@ class Limit:
 
 
 class BoundedHandler(logging.Handler):
-    """Has written what the limit lets through, and tells what was held back, or not written because nobody read it."""
+    """Gives the writer the records that the limit lets through, and says how many were held back, or not written
+    because nobody read the log."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
@@ -125,7 +128,7 @@ class BoundedHandler(logging.Handler):
         self._unread = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Any thread (`handle` holds the handler's lock). Never waits."""
+        """Write the record if the limit admits it. Any thread (`handle` holds the handler's lock). Never waits."""
         try:
             self._tell(time.monotonic())
             place = (record.name, record.pathname, record.lineno)
@@ -135,14 +138,14 @@ class BoundedHandler(logging.Handler):
             self.handleError(record)
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """What cannot be put into words is no reason to stop carrying data, nor to write elsewhere."""
+        """Do nothing: a record that cannot be formatted is no reason to stop carrying data, nor to write elsewhere."""
 
     def flush(self) -> None:
         """Wait until all is written, two seconds at most."""
         self._lines.flush()
 
     def close(self) -> None:
-        """Tell what is still untold, and wait as `flush` does."""
+        """Log how many records were held back since that was last logged, and wait as `flush` does."""
         self._tell(float("inf"))
         self._lines.close()
         super().close()

@@ -1,6 +1,6 @@
-"""Lines of the log, written by a thread of their own: whoever reads it may stop to, and nothing else may wait for that.
+"""Writes the log's lines on a thread of its own, so that nothing else waits if whoever reads the log stops reading.
 
-A pipe that nobody empties, a terminal that was told to hold, a log driver whose disk is full: a write then waits.
+A write blocks for as long as nobody empties the pipe, the terminal is told to hold, or the log driver's disk is full.
 """
 
 import os
@@ -13,9 +13,9 @@ from functools import partial
 from typing import TextIO
 
 WAITING_MAX = 500
-"""Lines that wait to be written; most have 200 bytes or so."""
+"""Lines that may wait to be written; most have 200 bytes or so."""
 PATIENCE = 1.0
-"""Seconds that are waited for what waits, at an end."""
+"""Seconds that `flush` waits for a place in the queue, and again for the lines before it to be written."""
 
 
 class LineWriter:
@@ -27,7 +27,7 @@ class LineWriter:
         threading.Thread(target=self._run, name="log", daemon=True).start()
 
     def put(self, line: str) -> bool:
-        """False if too many wait: this one will not be written."""
+        """Queue a line; False if too many wait: this one will not be written."""
         try:
             self._waiting.put_nowait(line + "\n")
         except queue.Full:
@@ -42,7 +42,7 @@ class LineWriter:
             written.wait(PATIENCE)
 
     def close(self) -> None:
-        """As `flush`, and end the thread, if it does not wait for a reader."""
+        """As `flush`; then the thread ends, or if the queue is full because nobody reads, with the process."""
         self.flush()
         with suppress(queue.Full):
             self._waiting.put_nowait(None)
@@ -57,7 +57,8 @@ class LineWriter:
 
 
 def _write_of(stream: TextIO) -> Callable[[str], object]:
-    """Past Python's own buffer, if there is a descriptor: at its end the process needs the lock of that buffer."""
+    """What writes a line: past Python's own buffer if the stream has a descriptor, since the process needs that
+    buffer's lock to end, and a write that waits would hold it."""
     try:
         return partial(_write_all, stream.fileno())
     except OSError:
@@ -69,12 +70,12 @@ def _write_all(descriptor: int, line: str) -> None:
     while rest:
         try:
             rest = rest[os.write(descriptor, rest) :]
-        except BlockingIOError:  # somebody who shares the terminal or pipe has said that writes do not wait
+        except BlockingIOError:  # another process that shares the terminal or pipe has made it non-blocking
             _wait_for_room(descriptor)
 
 
 def _wait_for_room(descriptor: int) -> None:
-    """Or until nobody reads any more, which the next write tells."""
+    """Wait until the descriptor takes more, or nobody reads any more, which the next write finds out."""
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
     poll.poll()

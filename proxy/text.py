@@ -19,5 +19,5 @@ def remaining(seconds: float) -> str:
 
 
 def typed(*words: object) -> str:
-    """A command line as it can be typed, or copied, whatever is in a path: spaces most of all."""
+    """A command line quoted so that it can be typed or copied, whatever its paths contain: spaces most of all."""
     return shlex.join(map(str, words))
