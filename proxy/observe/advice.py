@@ -7,9 +7,10 @@ from proxy.plan.zones import Zone, by_rate, by_size, together
 
 
 def advise(rate: float, average: float, verdict: Verdict | None = None) -> AdviceStatus | None:
-    """`rate`: bytes a second that were written in the busiest seconds; `average`: bytes of a write; None without any.
+    """Whether a faster line would help; None if nothing was written.
 
-    `verdict` is of the line, if all that it carries is judged: what it holds back now the zones cannot know.
+    `rate`: bytes a second that were written in the busiest seconds; `average`: bytes of a write. `verdict`: the peer's,
+    if all writes to it are judged together: what a full line holds back does not show in the rate.
     """
     if not average:
         return None

@@ -1,6 +1,7 @@
-"""Warnings that tell the truth: what works, and gains less than an operator would expect, with the figures.
+"""Warnings: what works, but gains less than an operator would expect, with the figures.
 
-Each is found in what changed over the last ten minutes, and only where enough moved for its figures to mean something.
+Each is found in what changed over the last ten minutes or the last minute, or in a verdict; those about reduction only
+where enough moved for their figures to mean something.
 """
 
 from collections.abc import Iterator, Set
@@ -17,18 +18,19 @@ from proxy.observe.verdict import SATURATED, TURNS_WORDS, Limit
 from proxy.observe.wording import size
 
 LEAST_BYTES = 64 << 20
-"""Plain bytes of a forward below which nothing is said of its reduction."""
+"""Plain bytes in ten minutes below which there is no warning about a forward's or export's reduction, nor about what a
+peer's store could not give."""
 NOTHING_GAINED = 0.97
-"""Of the plain bytes: what leaves more than that gained nothing."""
+"""Share of the plain bytes: if reduction leaves that much or more, it gained nothing."""
 SPARED = 0.1
-"""Of the plain bytes: where more were not compressed, or not referred to, for speed, nobody knows what that would have
-gained."""
+"""Share of the plain bytes: if more than that were, for speed, not compressed or not referred to, nobody knows what
+reduction would have gained."""
 HELD = 0.5
-"""Share of the last minute in which a rate held data back; what was before the start is time in which none did."""
+"""Share of the last minute for which a rate has to hold data back; time before the site's start counts as without."""
 LIMITED = 0.5
 """Share of the time that a verdict has to give to its limit."""
 EVICTED_AGAIN = 0.05
-"""Share of look-ups that a larger store, of those that are judged, would have answered beyond this one."""
+"""Share of all look-ups that one of the larger stores of the estimate would have to answer beyond this one's hits."""
 STEADY = 30.0
 """Seconds for which a verdict has to hold: shorter ones come and go with every volume."""
 
@@ -46,18 +48,18 @@ class _Found:
 
 
 class Cautions:
-    """Remembers since when each holds. Fed once a second."""
+    """Finds the warnings that hold, and remembers since when each does. Fed once a second."""
 
     def __init__(self) -> None:
-        self._since: dict[tuple[str, str], tuple[float, float]] = {}  # by the time of day, and by the other clock
-        self._suspended: dict[str, float] = {}  # when references to that peer were last suspended, by the other clock
+        self._since: dict[tuple[str, str], tuple[float, float]] = {}  # time of day, monotonic clock
+        self._suspended: dict[str, float] = {}  # when references to a peer were last suspended, by the monotonic clock
 
     def shift(self, seconds: float) -> None:
-        """The time of day was set, by so much."""
+        """The time of day was set, by so many seconds: move what is remembered along."""
         self._since = {key: (when + seconds, clock) for key, (when, clock) in self._since.items()}
 
     def find(self, snapshot: Snapshot, trend: Trend, now: float, clock: float) -> list[Caution]:
-        """What holds; of what depends on a verdict, only what has held for a while.
+        """The warnings that hold; those by a verdict or a busy process only once they have held for `STEADY`.
 
         `now`: seconds since 1970; `clock`: of a monotonic clock.
         """
@@ -73,12 +75,12 @@ class Cautions:
 
 
 def _unreduced(snapshot: Snapshot, trend: Trend, literal: Set[str]) -> Iterator[_Found]:
-    """`literal`: peers that lacked of late what they should hold: what repeats went literally, too."""
+    """`literal`: peers to which references were suspended of late, so that what repeats went as literals, too."""
     unknown = {share.name for peer in snapshot.peers if peer.name in literal for share in peer.shares}
     names = dict.fromkeys(share.name for peer in snapshot.peers for share in peer.shares if share.name not in unknown)
     for name in names:
         raw = trend.rise(share_counter(name, "raw"), A_WHILE)
-        if raw < LEAST_BYTES:  # most of hundreds
+        if raw < LEAST_BYTES:  # as with most of a hub's hundreds of shares
             continue
         deduplicated, compressed, spared, relieved = (
             trend.rise(share_counter(name, what), A_WHILE)
@@ -106,7 +108,7 @@ def _shaped(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
 
 
 def _holding(peer: PeerStatus, share: ShareStatus, trend: Trend) -> int:
-    """The rate that held it back most of that time: its own maximum, or the peer's rate."""
+    """The rate that held the share back for most of that time: its own maximum, or the peer's rate."""
     own, rate = share.maximum_bits_per_second, peer.rate_bits_per_second
     held, limited = (trend.rise(name(peer.name, share.name), A_MINUTE) for name in (held_counter, limited_counter))
     return own if own is not None and (rate is None or 2 * limited >= held) else rate or 0
@@ -120,7 +122,8 @@ def _store(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
 
 
 def _relieved(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
-    """Until two minutes have passed without any: what is said of a store comes and goes, and relief rests for one."""
+    """Peers to which much went as literals because their stores are slow. It is over after two minutes without any:
+    the rate that a store is said to give comes and goes, and relief may rest for one minute."""
     for peer in snapshot.peers:
         relieved, lately = (trend.rise(peer_counter(peer.name, "relieved"), span) for span in (A_WHILE, 2 * A_MINUTE))
         if relieved >= LEAST_BYTES and lately:

@@ -1,4 +1,4 @@
-"""Turns what holds into what happened: one event for each change from one second's snapshot to the next."""
+"""Turns states into events: notes one event for each change from one second's snapshot to the next."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -12,14 +12,14 @@ from proxy.observe.trend import A_MINUTE, A_WHILE
 from proxy.observe.wording import number_of_streams
 
 _TOLD_ELSEWHERE = {codes.TUNNEL_DOWN.code, codes.DRAINING.code, codes.RELOAD_FAILED.code}
-"""Reasons whose events are made by counters as well, or by the service, so that none is missed that lasted less than a
-second."""
+"""Reasons that `_conditions` makes no event of: it would miss those that last less than a second. The tunnel's comes
+from counters (`_peer`), the others from the site itself."""
 _STORE_TROUBLES = {codes.STORE_ALARM.code, codes.STORE_SET_ASIDE.code}
 
 Key = tuple[str, str, str, str]
 """Subject, code, what it is about, and level."""
 Held = dict[Key, tuple[str, str]]
-"""What held; its words and remedy."""
+"""Words and remedy of each condition that holds."""
 
 
 class Chronicle:
@@ -29,11 +29,11 @@ class Chronicle:
         self._journal = journal
         self._before: dict[str, PeerStatus] | None = None
         self._held: Held = {}
-        self._lately: dict[Key, float] = {}  # when that held last which comes and goes, by the monotonic clock
-        self._missing: set[str] = set()  # peers whose tunnel is down, and that was told
+        self._lately: dict[Key, float] = {}  # when conditions that come and go held last, by the monotonic clock
+        self._missing: set[str] = set()  # peers whose tunnel is down, and an event has said so
 
     def note(self, snapshot: Snapshot, health: HealthAnswer, cautions: list[Caution], now: float, clock: float) -> None:
-        """`now`: seconds since 1970; `clock`: of a monotonic clock."""
+        """Note what has changed in the last second. `now`: seconds since 1970; `clock`: of a monotonic clock."""
         before, self._before = self._before or {}, {peer.name: peer for peer in snapshot.peers}
         for peer, of_peer in zip(snapshot.peers, health.peers, strict=True):
             self._peer(before.get(peer.name), peer, of_peer, now)
@@ -45,13 +45,13 @@ class Chronicle:
             self._journal.note(codes.STORE_WELL, "store", "the store's trouble has been over for a minute", now)
 
     def _peer(self, before: PeerStatus | None, peer: PeerStatus, health: PeerHealth, now: float) -> None:
-        """In the order in which it must have happened: what comes last is what holds now."""
+        """Note a tunnel's changes in the order in which they must have happened: the last event is what holds now."""
         note, subject = self._journal.note, f"peer {peer.name}"
         outages, resumed, resets = (before.outages, before.resumed, before.tunnel_resets) if before else (0, 0, 0)
         is_up, was_up = peer.state == "up", before is not None and before.state == "up"
         had_lanes = before is not None and bool(before.lanes)
         fell, late = peer.outages > outages, health.tunnel.level is Level.CRITICAL
-        again = not is_up and peer.outages - outages > had_lanes  # lost, what had come up meanwhile
+        again = not is_up and peer.outages - outages > had_lanes  # a tunnel that came up meanwhile is lost
         if had_lanes or not again:
             self._down(peer, health, now, holds=fell or late or (was_up and not is_up))
         if peer.tunnel_resets > resets:
@@ -67,7 +67,7 @@ class Chronicle:
         self._down(peer, health, now, holds=again)
 
     def _down(self, peer: PeerStatus, health: PeerHealth, now: float, *, holds: bool) -> None:
-        """Tell that there is no tunnel, once for each outage."""
+        """If it holds, note that there is no tunnel: once for each outage."""
         if holds and peer.name not in self._missing:
             self._missing.add(peer.name)
             self._journal.note(codes.TUNNEL_DOWN, f"peer {peer.name}", _why_down(peer, health), now)
@@ -89,9 +89,10 @@ def _store_ails(held: Iterable[Key]) -> bool:
 
 
 def _rest(code: str) -> float:
-    """Seconds for which that must not have held to be told again; 0 if it is told each time.
+    """Seconds for which a condition with that code must not have held to be told again; 0 if it is told each time.
 
-    A disk with a bad place or two fails, works and fails again many times a minute.
+    The store's troubles are among them, since a disk with a bad place or two fails, works and fails again many times a
+    minute.
     """
     if code in _STORE_TROUBLES:
         return A_MINUTE
@@ -114,8 +115,9 @@ def reasons_of(health: HealthAnswer) -> Iterator[tuple[str, Reason]]:
 
 
 def _of_lanes(peer: PeerHealth) -> Iterator[Reason]:
-    """Those of lanes speak of "it", and an event's subject is the peer: so the lane is named, and all others that have
-    the same fault at once, which is one event however many they are.
+    """The lanes' reasons, with the lane named, since their words speak of "it" and an event's subject is the peer.
+
+    Lanes that have the same fault at once are named together: that is one event, however many they are.
     """
     found: dict[tuple[str, Level], list[tuple[int, Reason]]] = {}
     for lane in peer.tunnel.lanes:

@@ -18,26 +18,27 @@ from proxy.observe.wording import number_of_streams, size
 from proxy.text import remaining
 
 OF_LATE = 10.0
-"""Seconds that rates and loss are of."""
+"""Seconds over which rates and loss are taken."""
 PATIENCE_AT_START = 15.0
 """Seconds for which a tunnel that has not come up yet is no fault."""
 LOSSY_FROM, LOSSY_UNTIL = 0.05, 0.03
-"""Shares of a minute's loss at which a lane begins to be lossy, and at which it ends to be."""
+"""Shares of a minute's bytes that had to be sent again: above the first a lane becomes lossy, and it remains so while
+it is above the second."""
 LOSS_LEAST_BYTES = 500_000
-"""Sent in that minute, some 350 packets: below that a share of loss means nothing."""
+"""Bytes sent in that minute, some 350 packets, below which a share of loss means nothing."""
 BEARS_LOSS = "bbr"
-"""How the names of congestion controls begin that go on as fast where packets are lost."""
+"""How the names of congestion controls begin that do not slow down because packets are lost."""
 OUTAGES_TO_FLAP = 3
 DAY = 86400.0
 ENDS_SOON, ENDS_NOW = 30 * DAY, 7 * DAY
 SET_ASIDE = "an empty one took its place", "copies that were set aside"
-"""In the words of the store's alarms about that: it knows no codes."""
+"""What the store's alarms about a store that was set aside contain: they have no codes to be known by."""
 LOSSY_REMEDY = (
     "have the line checked: BBR, which this lane has, bears the loss, but what is lost crosses the line twice"
 )
-"""For a lane that has what the code's own remedy asks for."""
+"""For a lane with BBR, which is what the code's own remedy asks for."""
 _FIGURE = re.compile(r"\b\d+\b")
-"""In the words of a store's alarm: with other figures it is the same trouble."""
+"""A figure in a store's alarm: alarms that differ only in figures are the same trouble."""
 _ORDER = list(Level)
 
 
@@ -48,7 +49,7 @@ def worst(levels: Iterable[Level]) -> Level:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not as it should be; since when, the ladder knows."""
+    """Something that is not as it should be; `Ladder` knows since when."""
 
     code: Code
     level: Level
@@ -59,14 +60,14 @@ class Finding:
 
 
 class Ladder:
-    """Fed once a second."""
+    """Makes levels and reasons of findings, and remembers since when each holds. Fed once a second."""
 
     def __init__(self) -> None:
         self._since: dict[tuple[str, str], float] = {}
         self._seen: dict[tuple[str, str], float] = {}
 
     def shift(self, seconds: float) -> None:
-        """The time of day was set, by so much."""
+        """The time of day was set, by so many seconds: move what is remembered along."""
         self._since = {key: since + seconds for key, since in self._since.items()}
 
     def climb(self, snapshot: Snapshot, trend: Trend, now: float, unkept: str = "") -> HealthAnswer:
@@ -156,7 +157,7 @@ class Ladder:
         )
 
     def _reasons(self, subject: str, findings: Iterable[Finding], now: float) -> list[Reason]:
-        """Worst first."""
+        """The findings as reasons, worst first."""
         reasons = [
             Reason(
                 each.code.code,
@@ -171,11 +172,11 @@ class Ladder:
         return sorted(reasons, key=lambda reason: -_ORDER.index(reason.level))
 
     def _holds(self, subject: str, code: Code) -> bool:
-        """That was found of the subject a second ago."""
+        """Whether that code was found for the subject when the ladder was last fed."""
         return (subject, _mark_of(code)) in self._since
 
     def _mark(self, subject: str, what: str, now: float) -> float:
-        """Since when that holds of the subject."""
+        """Note that `what` holds for the subject now; since when it does."""
         since = self._since.get((subject, what), now)
         self._seen[subject, what] = since
         return since
@@ -203,7 +204,7 @@ def _of_site(snapshot: Snapshot, now: float, unkept: str) -> Iterable[Finding]:
 
 
 def certificate_finding(certificate: CertificateStatus, now: float) -> Finding | None:
-    """What there is to say of a certificate's end: nothing before its last 30 days."""
+    """That a certificate has ended, or will within 30 days; otherwise None."""
     left, whose = certificate.expires - now, whose_certificate(certificate)
     if left <= 0:
         level = Level.CRITICAL if certificate.role == "own" else Level.DEGRADED
@@ -215,7 +216,7 @@ def certificate_finding(certificate: CertificateStatus, now: float) -> Finding |
 
 
 def whose_certificate(certificate: CertificateStatus) -> str:
-    """In words."""
+    """Whose certificate it is, in words."""
     return {
         "own": "this site's certificate",
         "peer": f"the certificate of peer {certificate.name}",
@@ -227,7 +228,7 @@ def whose_certificate(certificate: CertificateStatus) -> str:
 
 def _of_store(snapshot: Snapshot, trend: Trend) -> Iterable[Finding]:
     aside = [alarm for alarm in snapshot.store.alarms if any(words in alarm for words in SET_ASIDE)]
-    if aside:  # why, and which copies: one trouble, with one remedy
+    if aside:  # one alarm says why, another which copies there are: one trouble, with one remedy
         yield Finding(codes.STORE_SET_ASIDE, Level.DEGRADED, " ".join(aside))
     for alarm in snapshot.store.alarms:
         if alarm not in aside:
@@ -253,7 +254,8 @@ def _of_peer(peer: PeerStatus, trend: Trend) -> Iterable[Finding]:
 
 
 def _refusal(peer: str, refusal: RefusalStatus) -> Finding:
-    """A peer that asks for what it may not have is no fault of this site, perhaps."""
+    """What is wrong with a forward or export. If a peer asks for what is not exported to it, perhaps that is no fault
+    of this site, so it is ATTENTION only."""
     code = codes.EXPORT_UNREACHABLE if refusal.reason == UNREACHABLE else codes.NOT_EXPORTED
     if not refusal.share:
         return Finding(code, Level.ATTENTION, f"{peer} asks for what it may not have: {refusal.words}")
@@ -287,14 +289,15 @@ def _down(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> str:
 
 
 def _waited(snapshot: Snapshot, trend: Trend) -> str:
-    """Who was refused has shown no certificate that is known here: nobody can tell whether it was the peer."""
+    """Why a peer that dials is not there. Whoever was refused has shown no certificate that is known here, so nobody
+    can tell whether it was the peer."""
     if not trend.rise(REFUSED_COUNTER, A_WHILE):
         return "it has not dialled in"
     return f"it has not dialled in, unless it is what was refused: {snapshot.last_refusal}"
 
 
 def _of_lane(lane: LaneStatus, loss: float, lossy: float) -> Iterable[Finding]:
-    """`loss` is of the last minute, `lossy` the share that is too much."""
+    """`loss`: the lane's in the last minute; `lossy`: the share above which that is too much."""
     if lane.silent:
         yield Finding(codes.LANE_SILENT, Level.DEGRADED, "nothing is heard on it")
     if loss > lossy:
@@ -304,7 +307,7 @@ def _of_lane(lane: LaneStatus, loss: float, lossy: float) -> Iterable[Finding]:
 
 
 def _loss_of_minute(peer: str, lane: LaneStatus, trend: Trend) -> float:
-    """0 if too little was sent to tell."""
+    """Share of a lane's bytes that had to be sent again in the last minute; 0 if too little was sent to tell."""
     sent, again = (trend.rise(lane_counter(peer, lane.number, what), A_MINUTE) for what in ("sent", "retransmitted"))
     return _loss(sent, again) if sent + again > LOSS_LEAST_BYTES else 0.0
 
@@ -314,7 +317,7 @@ def _loss(sent: float, again: float) -> float:
 
 
 def _together(peers: list[PeerHealth]) -> Level:
-    """A peer that is out is the site's end only if it was the last one."""
+    """What the peers make of the site's level: critical only if all of them are, degraded if some are."""
     levels = [peer.level for peer in peers]
     if levels and any(level is not Level.CRITICAL for level in levels):
         levels = [Level.DEGRADED if level is Level.CRITICAL else level for level in levels]
@@ -322,7 +325,7 @@ def _together(peers: list[PeerHealth]) -> Level:
 
 
 def _words(reasons: list[Reason], store: StoreHealth, peers: list[PeerHealth]) -> str:
-    """The worst reason's. Those of a lane speak of "it", so it is named."""
+    """The words of the worst reason. Those of a lane speak of "it", so the lane is named."""
     every = [(reason, "") for reason in (*reasons, *store.reasons)]
     for peer in peers:
         every += [(reason, "") for reason in (*peer.tunnel.reasons, *peer.reasons)]

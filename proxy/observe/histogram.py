@@ -1,4 +1,4 @@
-"""How values are spread: counted by powers of two."""
+"""Histograms: how many values there were between bounds."""
 
 from bisect import bisect_left
 from collections.abc import Sequence

@@ -18,7 +18,7 @@ _CHART = {
 }
 """Names of the charts' columns, and of the steps' columns behind them."""
 _LONGEST = 3600.0
-"""Seconds of one row at most: a process that was stopped for longer has no figures for that time."""
+"""Seconds that one row stands for at most: if the process was stopped for longer, the rest is unknown."""
 
 
 class History:
@@ -40,7 +40,7 @@ class History:
         return "memory" if self.problem else "disk"
 
     def begin(self, snapshot: Snapshot) -> None:
-        """Have a series for everything that the site has."""
+        """Begin the series of the site, its peers, forwards and exports, as many as `Book` keeps."""
         for series in _series(snapshot):
             self.book.begin(series)
 
@@ -60,7 +60,7 @@ class History:
                 self.rates = LiveRates(**{name: _bits(row, column) for name, column in _CHART.items()})
 
     def answer(self, name: str, of: str, now: float) -> HistoryAnswer:
-        """A range of a series. Raises KeyError if there is no such series or range."""
+        """The range `name` of the series `of`. Raises KeyError if there is no such series or range."""
         wanted = RANGES[name]
         if of not in self.book.series:
             raise KeyError(of)
@@ -103,7 +103,7 @@ class History:
 
 
 def _series(snapshot: Snapshot) -> Iterable[str]:
-    """Of everything that the site has, each once. Of hundreds of shares few are kept."""
+    """Names of the series that the site could have, each once; of hundreds of shares `Book` keeps few."""
     shares = (share.name for peer in snapshot.peers for share in peer.shares)
     return dict.fromkeys([SITE, *map(_of_peer, snapshot.peers), *shares])
 
@@ -115,7 +115,7 @@ def _of_peer(peer: PeerStatus) -> str:
 def _by_series(
     wanted: Iterable[str], moved: Mapping[str, float], snapshot: Snapshot
 ) -> dict[str, defaultdict[str, float]]:
-    """What was moved, by series and counter; the site is all its peers, wanted or not."""
+    """What was moved, by series and counter; the site's is the sum of all its peers', wanted or not."""
     peers = set(map(_of_peer, snapshot.peers))
     found = {series: defaultdict[str, float](float) for series in wanted}
     for name, count in moved.items():

@@ -1,7 +1,7 @@
-"""The journal: a bounded row of events. What repeats within a minute is counted, not repeated.
+"""The journal: a bounded list of events. If the same happens again within a minute, the event's count rises.
 
-When it is full, the oldest event of the subject with most of them goes: a peer that comes and goes each second makes
-2,000 in a quarter of an hour, and what happened to the others is to be read all the same.
+When the journal is full, the oldest event of the subject with the most events is dropped: a peer that comes and goes
+each second makes 2,000 in a quarter of an hour, and must not drive out what happened to the others.
 """
 
 from collections import Counter
@@ -45,7 +45,7 @@ class Journal:
         self._listeners.append(call)
 
     def note(self, code: Code, subject: str, words: str, now: float, *, remedy: str = "") -> None:
-        """Something happened. `remedy`: instead of the code's own."""
+        """Add an event, or count a repetition. `remedy`: in place of the code's own."""
         subject, words = printable(subject)[:WORDS_MAX], printable(words)[:WORDS_MAX]
         event = self._repeated(code, subject, words, now)
         if event is None:
@@ -58,14 +58,14 @@ class Journal:
             call(event)
 
     def restore(self, events: Iterable[Event]) -> None:
-        """Events of earlier runs, oldest first; a number may be missing. Before the first `note`."""
+        """Take in events of earlier runs, oldest first; numbers may be missing. Before the first `note`."""
         assert not self._number
         for event in events:
             self._number = event.number
             self._add(event)
 
     def holds(self, number: int) -> bool:
-        """Whether that event has not gone yet."""
+        """Whether that event is still kept."""
         return number in self._events
 
     def after(self, number: int, limit: int) -> EventsAnswer:
@@ -102,7 +102,7 @@ class Journal:
 
 
 def bounded(events: Sequence[Event]) -> list[Event]:
-    """Of those, oldest first, what a journal keeps of them."""
+    """Those of the events (oldest first) that a journal would keep."""
     if len(events) <= EVENTS_MAX:
         return list(events)
     journal = Journal()
@@ -111,5 +111,6 @@ def bounded(events: Sequence[Event]) -> list[Event]:
 
 
 def _key(code: Code, subject: str) -> tuple[str, str]:
-    """Down, up and down again are three events, though the first and the last are alike."""
+    """Under what the last event is remembered: the subject, and only for codes that flood the code as well. So down, up
+    and down again are three events, though the first and the last are alike."""
     return (code.code if code.floods else "", subject)

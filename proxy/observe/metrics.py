@@ -53,14 +53,14 @@ def _store(value: Callable[[StoreStatus], float]) -> Callable[[Snapshot], Sample
 
 
 def _per_key(counts: Callable[[PeerStatus], Mapping[str, float]]) -> Callable[[Snapshot], Samples]:
-    """One for each key of a peer's counts."""
+    """One sample for each key of a peer's counts."""
     return lambda snapshot: [
         ((peer.name, key), count) for peer in snapshot.peers for key, count in counts(peer).items()
     ]
 
 
 def _ends(snapshot: Snapshot) -> Samples:
-    """The first end of each: a file may have an old and a new certificate of the same name."""
+    """The earliest end for each role and name: a file may have an old and a new certificate of the same name."""
     ends: dict[tuple[str, ...], float] = {}
     for each in snapshot.certificates:
         whose = each.role, each.name
@@ -79,7 +79,8 @@ def _of_share(what: str) -> Callable[[Snapshot], Samples]:
 
 
 def _counted(peer: PeerStatus) -> list[VolumeStatus]:
-    """All but the former ones: their own series have ended, and one of all would leap with each that joins it."""
+    """All volumes but the former ones: each had a series that has ended, and a series of them all would leap whenever
+    another joins."""
     return [volume for volume in peer.volumes if volume.share or volume.target != FORMER.target]
 
 
@@ -101,7 +102,7 @@ def _per_access(value: Callable[[CommandsStatus], float | HistogramStatus]) -> C
 
 
 def _faster_line(snapshot: Snapshot) -> Samples:
-    """1 for the zone that it is in, 0 for the others: all 0 before anything has been written."""
+    """1 for the zone that a peer is in, 0 for the others; all 0 before anything has been written."""
     return [
         ((peer.name, zone), float(peer.advice is not None and peer.advice.colour == zone))
         for peer in snapshot.peers
@@ -440,7 +441,7 @@ def _add(
     labels: tuple[str, ...],
     value: float | HistogramStatus,
 ) -> None:
-    """Of a histogram's bounds each second one: powers of four do, and cost half."""
+    """Add a sample; of a histogram's bounds only every second one, since powers of four do, and cost half."""
     if isinstance(value, HistogramStatus):
         assert isinstance(family, HistogramMetricFamily)
         buckets = list(zip((*map(str, map(float, value.bounds)), "+Inf"), accumulate(value.counts), strict=True))

@@ -17,11 +17,11 @@ class Processor:
 
     @property
     def share(self) -> float:
-        """Of a core, over the last ten seconds; 0 before there are two readings."""
+        """Share of a core that the thread used over the last ten seconds; 0 before there are two readings."""
         seconds = self.seconds
         return (self._readings[-1][0] - self._readings[0][0]) / seconds if seconds > 0 else 0.0
 
     @property
     def seconds(self) -> float:
-        """Over which `share` is an average."""
+        """Seconds over which `share` is an average."""
         return self._readings[-1][1] - self._readings[0][1] if self._readings else 0.0

@@ -1,4 +1,4 @@
-"""The counters of a snapshot that trends are made of, as one flat row with a name each."""
+"""The counters of a snapshot that trends are made of, as one flat row in which each has a name."""
 
 from proxy.observe.snapshot import PeerStatus, ShareStatus, Snapshot, StoreStatus
 
@@ -9,7 +9,8 @@ def lane_counter(peer: str, lane: int, what: str) -> str:
 
 
 def peer_counter(peer: str, what: str) -> str:
-    """Name of a peer's counter: "outages" (not its own ends), "resumed", "ended", "held" (seconds), or its bytes."""
+    """Name of a peer's counter: "outages" (those that the peer did not cause by ending in order), "resumed", "ended"
+    (streams), "held" (seconds), or a key of its bytes."""
     return f"peer {peer} {what}"
 
 
@@ -19,12 +20,12 @@ def share_counter(share: str, what: str) -> str:
 
 
 def held_counter(peer: str, share: str) -> str:
-    """Name of the counter of seconds for which what a forward or export has for that peer was held back."""
+    """Name of the counter of seconds for which data of a forward or export to that peer was held back."""
     return f"peer {peer} {share} held"
 
 
 def limited_counter(peer: str, share: str) -> str:
-    """Likewise, of those seconds for which it was its own maximum that held it back."""
+    """Name of the counter of those of these seconds for which the forward's or export's own maximum held it back."""
     return f"peer {peer} {share} limited"
 
 
@@ -34,13 +35,14 @@ def store_counter(what: str) -> str:
 
 
 OF_SHARES = "raw", "delivered", "after_deduplication", "after_compression", "spared", "relieved"
-"""Bytes of a share that history and warnings look at. A hub has hundreds of shares, and trends keep 120 rows."""
+"""Bytes of a share that history and warnings look at; no others, since a hub has hundreds of shares, and trends keep
+120 rows."""
 REFUSED_COUNTER = "tunnel listener refused"
 """Name of the counter of connections that the tunnel listener refused."""
 
 
 def counters(snapshot: Snapshot) -> dict[str, float]:
-    """All of them."""
+    """The snapshot's counters by name."""
     row: dict[str, float] = {}
     _count_store(row, snapshot.store)
     row[REFUSED_COUNTER] = snapshot.refused
@@ -75,7 +77,7 @@ def _count_peer(row: dict[str, float], peer: PeerStatus) -> None:
 
 
 def _count_share(row: dict[str, float], share: ShareStatus) -> None:
-    """An export has a share for each of its peers."""
+    """Add up by name: an export has a share for each of its peers."""
     wire = share_counter(share.name, "wire")
     row[wire] = row.get(wire, 0.0) + share.wire_bytes
     for what in OF_SHARES:

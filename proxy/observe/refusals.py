@@ -8,9 +8,9 @@ from proxy.observe.snapshot import RefusalStatus
 UNREACHABLE, NOT_EXPORTED = "unreachable", "not_exported"
 """Reasons, as codes of RESET name them."""
 REFUSALS_MAX = 16
-"""That are remembered of a peer; the one that was repeated least recently goes first."""
+"""Refusals that are remembered of a peer; the one that was repeated least recently is forgotten first."""
 WORDS_MAX = 200
-"""Characters: at a forward they are the peer's own."""
+"""Characters of the words that are kept: for a forward they are the peer's own."""
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class _Refusal:
 
 
 class Refusals:
-    """Of one peer."""
+    """The refusals of one peer."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """`clock`: seconds, monotonic."""
@@ -32,7 +32,8 @@ class Refusals:
         self._last: dict[tuple[str, str], _Refusal] = {}
 
     def refused(self, share: str, asked: str, reason: str, words: str) -> None:
-        """A connection could not be made; arguments as of RefusalStatus. One with another reason ended otherwise."""
+        """A connection could not be made; arguments as in RefusalStatus. Other reasons than those two are ignored: such
+        a connection ended otherwise."""
         if reason not in self.counts:
             return
         self.counts[reason] += 1
@@ -47,7 +48,7 @@ class Refusals:
         self._last.pop((share, asked), None)
 
     def status(self) -> list[RefusalStatus]:
-        """What is not over, the last one last."""
+        """The refusals that are not over, the latest last."""
         now = self._clock()
         return [
             RefusalStatus(share, asked, each.reason, each.words, each.count, round(now - each.last, 1))

@@ -29,9 +29,9 @@ SUMS = (
     "warm_wire",
 )
 RATED = ("raw", "delivered", "wire", "wire_retransmitted", "wire_received")
-"""What charts show."""
+"""Columns that charts show as rates."""
 COLUMNS = (*SUMS, *(f"peak_{name}" for name in RATED))
-"""Bytes, but for seconds; peaks are bytes in the busiest second."""
+"""All are bytes, except those named seconds; peaks are bytes in the busiest second."""
 SERIES_MAX = 32
 """Series that are kept: the site, its peers, then forwards and exports in the order of the file."""
 _SUMS = len(SUMS)
@@ -46,7 +46,7 @@ Key = tuple[str, str, int]
 
 
 def begins(key: Key) -> float:
-    """The time of day at which that step does."""
+    """The time of day at which that step begins, in seconds since 1970."""
     return float(key[2] * RANGES[key[0]].step)
 
 
@@ -56,7 +56,7 @@ def at(row: Row, column: str) -> float:
 
 
 def second(moved: Mapping[str, float], seconds: float) -> Row:
-    """A row of what was moved in so many seconds, by counter (those of `Traffic`, and of the wire)."""
+    """A row from what counters (those of `Traffic`, and of the wire) have risen by in so many seconds."""
     raw, wire = moved.get("raw", 0.0), moved.get("wire", 0.0) + moved.get("wire_retransmitted", 0.0)
     new = moved.get("after_deduplication", 0.0) - moved.get("relieved", 0.0)  # what the peer did not hold
     kind = "cold" if 2 * new > raw else "warm"
@@ -68,22 +68,23 @@ def second(moved: Mapping[str, float], seconds: float) -> Row:
 
 
 def merge(one: Row, other: Row) -> Row:
-    """Both together: sums are added, of peaks the higher one counts."""
+    """Two rows as one: sums are added, of peaks the higher one counts."""
     sums = [a + b for a, b in zip(one[:_SUMS], other[:_SUMS], strict=True)]
     return array("d", [*sums, *map(max, one[_SUMS:], other[_SUMS:])])
 
 
 @dataclass(slots=True)
 class Ring:
-    """Steps of one range of one series, by number. At most as many as the range has."""
+    """Steps of one range of one series, by number; at most as many as the range has."""
 
     range: Range
     rows: dict[int, Row] = field(default_factory=dict)
 
     def add(self, number: int, row: Row) -> int | None:
-        """Add to that step; the one that has gone for it, if any.
+        """Add the row to that step; the number of the step that was dropped for it, if any.
 
-        Steps are told in order; what lies in the future by a clock that was set back goes.
+        The step that was begun first is dropped: so steps that lie in the future, since the clock was set back, go in
+        their turn.
         """
         former = self.rows.get(number)
         if former is not None:
@@ -102,7 +103,7 @@ class Book:
 
     def __init__(self) -> None:
         self._rings: dict[str, dict[str, Ring]] = {}
-        self._changed: set[Key] = set()  # only steps that are there: perhaps nobody ever asks
+        self._changed: set[Key] = set()  # only steps that are kept, so it is bounded though perhaps nobody asks
 
     @property
     def series(self) -> list[str]:
@@ -118,7 +119,7 @@ class Book:
                 self._changed.add(key)
 
     def begin(self, series: str) -> bool:
-        """There is such a series from now on; False if it is not kept, because there are SERIES_MAX others."""
+        """Keep such a series from now on; False if it is not kept, because there are SERIES_MAX others."""
         if series not in self._rings and len(self._rings) < SERIES_MAX:
             self._rings[series] = {name: Ring(kept) for name, kept in RANGES.items()}
         return series in self._rings

@@ -36,7 +36,7 @@ def store_answer(snapshot: Snapshot, replaced_last_hour: int) -> StoreAnswer:
 
 
 def _by_age(store: StoreStatus) -> list[HitsByAge]:
-    """Of all look-ups, hits and misses: the sample is of hits only."""
+    """Hits by age, as shares of all look-ups: the sample has hits only, so the hit rate scales it."""
     sampled = store.hits_by_age
     asked, total = store.hits + store.misses, sum(sampled)
     share = store.hits / asked if asked else 0.0
@@ -47,7 +47,7 @@ def _by_age(store: StoreStatus) -> list[HitsByAge]:
 
 
 def larger_stores(store: StoreStatus) -> list[LargerStore]:
-    """None while nothing was evicted."""
+    """What larger stores would find beyond this one's hits; an empty list while nothing was evicted."""
     asked = store.hits + store.misses
     if not store.evicted_bytes:
         return []

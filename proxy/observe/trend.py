@@ -6,13 +6,13 @@ from collections.abc import Mapping
 Counters = Mapping[str, float]
 
 A_MINUTE = 60.0
-"""Seconds of which every reading is remembered."""
+"""Seconds for which every reading is remembered."""
 A_WHILE = 600.0
-"""Seconds for which, to health and warnings, what has happened still counts: "in the last ten minutes"."""
+"""Seconds for which health and warnings go on counting what has happened: "in the last ten minutes"."""
 
 
 class _Readings:
-    """The last so many readings."""
+    """The newest readings, at most so many."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -20,19 +20,19 @@ class _Readings:
         self._counters: list[Counters] = []
 
     def add(self, counters: Counters, now: float) -> None:
-        """One more."""
+        """Add a reading; the oldest goes if there are too many."""
         self._times.append(now)
         self._counters.append(counters)
         if len(self._times) > self._most:
             del self._times[0], self._counters[0]
 
     def at(self, time: float) -> tuple[float, Counters]:
-        """The first reading from that time on, and when it was; there is one."""
+        """The first reading from that time on (if there is none, the last one), and when it was. Needs a reading."""
         place = min(bisect_left(self._times, time), len(self._times) - 1)
         return self._times[place], self._counters[place]
 
     def due(self, now: float, seconds: float) -> bool:
-        """The last one is that old, or there is none."""
+        """Whether the last reading is so many seconds old, or there is none."""
         return not self._times or now - self._times[-1] >= seconds
 
 
@@ -40,7 +40,7 @@ class Trend:
     """Fed about once a second with counters that rise from 0. Names may come and go."""
 
     def __init__(self, seconds: float) -> None:
-        """Remembers so many; what is older than a minute in steps of a sixtieth of that."""
+        """Remembers so many seconds; what is older than a minute only in steps of a sixtieth of them."""
         self._step = seconds / 60
         self._fine = _Readings(round(A_MINUTE) + 1)
         self._coarse = _Readings(61)
@@ -59,14 +59,14 @@ class Trend:
         return self._last.get(name, 0.0)
 
     def rise(self, name: str, seconds: float) -> float:
-        """By how much a counter rose over the last seconds. One that was not there then, or was higher, began at 0."""
+        """By how much a counter rose over so many seconds. If it was not there before, or was higher, it began at 0."""
         if not self._last:
             return 0.0
         last, first = self.last(name), self._then(seconds)[1].get(name, 0.0)
         return last - first if first <= last else last
 
     def rate(self, name: str, seconds: float) -> float:
-        """The same, for each second of that time."""
+        """By how much it rose a second, in that time."""
         passed = self._now - self._then(seconds)[0] if self._last else 0.0
         return self.rise(name, seconds) / passed if passed else 0.0
 

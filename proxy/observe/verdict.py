@@ -13,24 +13,25 @@ from proxy.observe.waiting import SECOND, Recent, Times, Waiting
 from proxy.observe.wording import bits_a_second, bytes_a_second, milliseconds, size
 
 SATURATED = 0.9
-"""Share of a core from which on the event loop has no time left: what comes then has waited for it."""
+"""Share of a core from which on the event loop has no time left, so that whatever arrives waits for it."""
 TURNS_WORDS = "the arrays take turns"
-"""How the words begin where it is neither a window nor a far array, but each waits for the other's answer."""
+"""How the words begin where neither a window nor an array that reads slowly limits, but each array waits for the
+other's answer."""
 RECEIVER_LIMITED = 0.5
 """Share of the time in which the other host's TCP takes no more, above which the line is not to blame."""
 SLOW_ANSWER = 2.0
-"""Round trips from which on an answer owes most of its time to the far array."""
+"""If an answer takes so many round trips or more, most of its time is the far array's."""
 STARVED = 0.6
-"""Part of its working time for which the event loop has a core, below which others are to blame."""
+"""If the event loop has a core for less than this part of its working time, other processes are to blame."""
 ALL_THE_TIME = 0.9
-"""Part of the time in which there was a stream; with less the loop's share of a core says nothing of its work."""
+"""Part of the time in which there has to be a stream; with less, the loop's share of a core says nothing about it."""
 FAR_BELOW = 4.0
-"""Where less than one part in so many of what a window allows goes, what is under way takes more than a round trip."""
+"""If less than one part in so many of what a window allows is sent, what is under way takes more than a round trip."""
 LOSS_WORTH_SAYING = 0.001
 
 
 class Limit(StrEnum):
-    """What limits; of those that do so alike, the first is named."""
+    """What limits. If two do so for the same time, the first in this order is named."""
 
     OUTAGE = "outage"
     FAR_ARRAY = "far array"
@@ -64,9 +65,9 @@ LIMITS = {
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a verdict's sentence may name: averages over the same seconds, sizes as of now. Bytes and seconds.
+    """What a verdict's sentence may name, in bytes and seconds: averages over the verdict's seconds, sizes as of now.
 
-    Those of the line are of the time in which streams waited for it or for a window, if they did.
+    Figures of the line are of the time in which streams waited for it or for a window, if they did.
     """
 
     peer: str = ""
@@ -76,7 +77,7 @@ class Figures:
     sent: float = 0.0
     """Plain bytes a second from the array here."""
     pace: float = 0.0
-    """The same, of those seconds only in which there was a stream; 0 if that is not known."""
+    """As `sent`, but only over the seconds in which there was a stream; 0 if that is not known."""
     delivered: float = 0.0
     """Plain bytes a second to the array here."""
     line: float = 0.0
@@ -95,17 +96,17 @@ class Figures:
     taken: float = 0.0
     """Plain bytes a second that the far array took while it was waited for, if it was."""
     arrived: int = 0
-    """What has arrived at the far site, and its array has not taken."""
+    """Bytes that have arrived at the far site, and that its array has not taken."""
     far_store: int = 0
     """Bytes a second that the far site's store gives, as it says; 0: it holds nobody up."""
     unacked_max: int = 0
     peers: int = 1
-    """How many share tunnel.unacked; `unacked_max` is one's part."""
+    """How many peers share tunnel.unacked; `unacked_max` is the part of one."""
     processor: float = 0.0
-    """Share of a core that the event loop uses, and of how many seconds that is the average."""
+    """Share of a core that the event loop uses, and over how many seconds that is averaged."""
     processor_seconds: float = 0.0
     lived: float = 0.0
-    """Of these, for how many one stream at least was there."""
+    """Seconds, of the last ten, in which there was at least one stream."""
     unwritten: int = 0
     """Bytes that wait for the store's disk."""
 
@@ -120,7 +121,7 @@ class Verdict:
 
 
 def with_rates(figures: Figures, recent: Recent) -> Figures:
-    """Figures with what `moved_by` has counted."""
+    """The figures, completed from what `moved_by` has counted."""
     answers, lived = recent.rate("answers"), recent.total("lived") / SECOND
     return replace(
         figures,
@@ -134,7 +135,7 @@ def with_rates(figures: Figures, recent: Recent) -> Figures:
 
 
 def judge(times: Times, figures: Figures) -> Verdict:
-    """What took most of that time."""
+    """The limit that took most of that time."""
     if not any(times.values()):
         return _nothing_yet(figures)
     limits: Counter[Limit] = Counter()
@@ -152,11 +153,13 @@ def _nothing_yet(figures: Figures) -> Verdict:
 
 
 def _limit(state: Waiting, figures: Figures) -> Limit:
-    """What it comes to: figures may show that something else lies behind a wait.
+    """The limit behind a state, as `LIMITS` has it unless figures show that something else lies behind the wait.
 
-    A busy loop hears late of what has come. Lanes that the other host's TCP holds up are not short of rate. An answer
-    that takes a round trip comes at once. What is under way for many round trips waits for the line: a box on the way
-    has taken it, as those for satellites do, and the lanes took all that there was credit for.
+    - A saturated loop reads late what has come: CPU, not the source or the peer.
+    - An answer within two round trips came at once, and lanes that the other host's TCP holds up are not short of rate:
+      WINDOW.
+    - What is under way for many round trips waits for the line: a box on the way has taken it, as those for satellites
+      do, so the lanes took all that there was credit for: WAN_RATE, not WINDOW.
     """
     limit = LIMITS[state]
     if limit in (Limit.SOURCE, Limit.PEER) and figures.processor >= SATURATED and figures.sent + figures.delivered:
@@ -206,7 +209,7 @@ def _shaping(figures: Figures, times: Times, share: float) -> str:
 
 def _cpu(figures: Figures, times: Times, share: float) -> str:
     works = f"this process works {share:.0%} of the time"
-    # It is not known in the first seconds; and before a stream came, and after it went, there was nothing to work at.
+    # The share is not known in the first seconds, and includes time in which there was no stream to work for.
     if not figures.processor or figures.lived < ALL_THE_TIME * figures.processor_seconds:
         return works
     if figures.processor < share * STARVED:

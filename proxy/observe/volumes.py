@@ -1,10 +1,10 @@
 """What is read and written on the volumes behind a peer, counted as this site sees it.
 
 A command counts when its status passes: its bytes and its time if that is GOOD, else as failed. Whether it is
-sequential shows when it begins. Volumes are told apart up to a bound (`VOLUMES_MAX`); the rest is one, "others",
-and what was counted of those that have made room since is one, "former".
-Their names are an initiator's words, so there is a bound for them, too (`NAMES_MAX`). Nothing here knows iSCSI; the
-time is an argument, in seconds. Loop thread.
+sequential shows when it begins. At most `VOLUMES_MAX` volumes are told apart. All others count as one, "others", and
+the counts of volumes that have made room for newer ones are kept as one, "former". Volumes' names are an initiator's
+words, so their number is bounded, too (`NAMES_MAX`). Nothing here knows iSCSI; the time is an argument, in seconds.
+Loop thread.
 """
 
 from collections import deque
@@ -24,7 +24,7 @@ SECONDS = tuple(2**n / 2000 for n in range(16))
 RUNS_MAX = 16
 """Ends of commands that are remembered: so many sequential readers or writers of one volume are known as such."""
 BUSIEST_SECONDS = 10
-"""A rate is that of so many seconds."""
+"""Seconds that a rate is taken over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class VolumeName:
 OTHERS = VolumeName("", "others", "")
 """All volumes that are not told apart; no real one has this name, since all have a share."""
 FORMER = VolumeName("", "former", "")
-"""All volumes that were told apart and have made room: what was counted until then. Apart from the others, for whoever
-takes the rate of their counters would see the whole past of a volume in one moment."""
+"""All volumes that were told apart and have made room, with what was counted until then. These counts are not added to
+the others': in the rate of those counters a volume's whole past would show as one moment."""
 
 
 class Commands:
@@ -92,15 +92,15 @@ class Commands:
 
 
 class Rate:
-    """Of a count that grows: over the last ten seconds, and over the busiest ten so far."""
+    """The rate of a count that grows, a second: over the last ten seconds, and over the busiest ten so far."""
 
     __slots__ = ("_first", "_readings", "busiest", "now")
 
     def __init__(self) -> None:
         self.now = 0.0
-        """A second."""
+        """A second, over the last ten."""
         self.busiest = 0.0
-        self._first = 0.0  # before any reading
+        self._first = 0.0  # the count before any reading
         self._readings: deque[tuple[float, float]] = deque(maxlen=BUSIEST_SECONDS + 1)
 
     def note(self, count: float, now: float) -> None:
@@ -113,7 +113,7 @@ class Rate:
         self.busiest = max(self.busiest, self.now)
 
     def add(self, other: "Rate", count: float) -> None:
-        """The count has what another one had come to, `count`, in it from now on: that is no sudden rise."""
+        """From now on the count includes what another had come to, `count`; that does not show as a sudden rise."""
         self._first += count
         self._readings = deque(((former + count, before) for former, before in self._readings), BUSIEST_SECONDS + 1)
         self.busiest = max(self.busiest, other.busiest)
@@ -150,17 +150,17 @@ class Volume:
         self.outstanding_peak = max(self.outstanding_peak, self.outstanding)
 
     def ended(self, commands: Commands, length: int, seconds: float, *, good: bool) -> None:
-        """It has its status."""
+        """A command that has begun has its status."""
         self.outstanding -= 1
         commands.ended(length, seconds, good=good)
 
     def drop(self) -> None:
-        """It will have none."""
+        """A command that has begun will have no status."""
         self.outstanding -= 1
         self.dropped += 1
 
     def add(self, other: "Volume") -> None:
-        """Add the counts of one that nobody uses."""
+        """Add the counts of a volume that no connection uses."""
         self.written.add(other.written, other.writes.sizes.total)
         self.reads.add(other.reads)
         self.writes.add(other.writes)
@@ -181,11 +181,12 @@ class Volumes:
         self._names: set[VolumeName] = set()  # that have been told apart
 
     def find(self, name: VolumeName) -> Volume:
-        """The volume of that name, or the others if it is not told apart. `enter` it at once, or it may make room."""
+        """The volume of that name, or the others if it is not told apart. `enter` it at once: until then, it may have
+        to make room."""
         return self._told_apart.get(name) or self._new(name)
 
     def enter(self, volume: Volume) -> None:
-        """A connection begins to use it, once, for each that it reads or writes."""
+        """A connection begins to use a volume: called once for each that it reads or writes."""
         volume.connections += 1
 
     def leave(self, volume: Volume) -> None:
@@ -214,7 +215,8 @@ class Volumes:
         return [*told_apart, self.others, *former]
 
     def _new(self, name: VolumeName) -> Volume:
-        """Where there are too many, the one with the least bytes that nobody uses makes room."""
+        """Tell one more apart, or give the others. If there are too many, the one with the fewest bytes, of those that
+        no connection uses, makes room."""
         if name not in self._names and len(self._names) >= NAMES_MAX:
             return self.others
         if len(self._told_apart) >= VOLUMES_MAX:

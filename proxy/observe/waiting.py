@@ -1,4 +1,4 @@
-"""Where the time goes: an account of what each direction of a stream waits for, in nanoseconds, with nothing lost.
+"""Where the time goes: what each direction of a stream waits for, in nanoseconds that add up to all that has passed.
 
 `TimeAccount` is told of changes of state; the time between two of them goes to the state that ends. Once a second it is
 emptied into a `Spell`. `blend` makes one second of several directions or streams, and `Recent` keeps the last ten.
@@ -13,7 +13,8 @@ SECOND = 10**9
 RECENT = 10
 """Seconds that a verdict is about."""
 BLOCKED_BYTES = 64 << 10
-"""A direction that was held up all second long weighs as if it had moved so much: more than silence, less than bulk."""
+"""A direction that was held up for a whole second weighs as if it had moved so much: more than silence, less than
+bulk."""
 
 
 class Waiting(StrEnum):
@@ -51,7 +52,7 @@ Times = Mapping[Waiting, int]
 """Nanoseconds; what is missing is 0."""
 
 IDLE = (Waiting.SOURCE, Waiting.PEER)
-"""Waiting for bytes: nothing that is here is held up."""
+"""States in which a direction only waits for bytes: nothing is held up."""
 _SOURCE, _PEER, _ANSWER = *IDLE, Waiting.ANSWER  # every stream is asked each second; an enum's attributes are slow
 
 
@@ -62,9 +63,9 @@ class TimeAccount:
 
     def __init__(self, state: Waiting, now: int) -> None:
         self.state = state
-        """What it waits for. May be set where it turns out that the present wait has been another one."""
+        """What it waits for. May be set if the present wait turns out to be for something else."""
         self.since = now
-        """When that began, or was last taken."""
+        """When the state began, or `take` was last called."""
         self._times: dict[Waiting, int] = {}
 
     def enter(self, state: Waiting, now: int) -> None:
@@ -75,7 +76,7 @@ class TimeAccount:
         self.state = state
 
     def divide(self, first: Waiting, until: int) -> None:
-        """Until that time the present wait was for `first`, only since then for `state`."""
+        """Divide the present wait: until that time it was for `first`, and only since then for `state`."""
         state, self.state = self.state, first
         self.enter(state, until)
 
@@ -99,7 +100,7 @@ class Spell:
 
     @property
     def weight(self) -> float:
-        """How much it counts beside others."""
+        """How much the spell counts in `blend`: the bytes that it moved, and some for the time that it was held up."""
         times = self.times
         total = sum(times.values())
         idle = times.get(_SOURCE, 0) + times.get(_PEER, 0)
@@ -107,14 +108,14 @@ class Spell:
 
 
 def count(total: Counter[Waiting], *spells: Spell) -> None:
-    """Add their times."""
+    """Add the spells' times to the total."""
     for spell in spells:
         for state, time in spell.times.items():
             total[state] += time
 
 
 def blend(spells: Iterable[Spell]) -> dict[Waiting, int]:
-    """One second of times, each spell's share by its weight; if none has any, SOURCE; empty if there are no spells."""
+    """One second of times, each spell's part by its weight; SOURCE if none has weight; empty if there are no spells."""
     weighed = [(spell.weight, spell.times) for spell in spells]
     weights = sum(weight for weight, _ in weighed)
     if not weights:
@@ -128,8 +129,8 @@ def blend(spells: Iterable[Spell]) -> dict[Waiting, int]:
 
 
 def moved_by(spells: Iterable[tuple[Spell, Spell]]) -> dict[str, float]:
-    """Counts of one second: plain bytes outward, of these those that far arrays took, and inward; answers, the
-    nanoseconds that were spent on them, and for how many one stream at least was there.
+    """Counts of one second: plain bytes sent, delivered, and taken by far arrays; answers that arrays waited for; and,
+    in nanoseconds, how long they waited for those (`answering`) and for how long there was a stream (`lived`).
     """
     sent = delivered = answers = taken = answering = lived = 0
     for outward, inward in spells:
@@ -150,9 +151,9 @@ def moved_by(spells: Iterable[tuple[Spell, Spell]]) -> dict[str, float]:
 
 
 class Recent:
-    """The last ten samples of about a second each: times, named counts, and how long it was.
+    """The last ten samples of about a second each: times, named counts, and the sample's length in seconds.
 
-    Plain loops add them up: all this is asked of each of a thousand streams, and generators take twice the time.
+    Plain loops add them up: each of a thousand streams is asked for all this, and generators take twice the time.
     """
 
     __slots__ = ("_samples",)
@@ -188,7 +189,8 @@ class Recent:
         return self.total(name) / passed if passed else 0.0
 
     def rate_while(self, name: str, *states: Waiting) -> float:
-        """The same while one of these was waited for: a second counts as far as that took it. Without any: of all."""
+        """The rate while one of these states was waited for: each sample counts by the part of it that they took. If
+        they took none, the rate of all."""
         weighed = [
             (sum(times.get(state, 0) for state in states), counts.get(name, 0.0), seconds)
             for times, counts, seconds in self._samples

@@ -1,4 +1,4 @@
-"""The watch: what is kept beyond the moment. Fed with a snapshot once a second, asked by the API at any time."""
+"""The watch: keeps what outlasts a snapshot. It is fed with one once a second; the API asks it at any time."""
 
 from proxy.observe import codes
 from proxy.observe.answers import Caution, HealthAnswer
@@ -14,11 +14,12 @@ from proxy.observe.trend import A_WHILE, Trend
 _HOUR = 3600.0
 _EVICTED = store_counter("evicted_bytes")
 STANDSTILL = 5.0
-"""Seconds between two notes, which should be one: the site, or its host, was stopped, or its loop was busy."""
+"""Seconds between two notes, normally one, above which the site stood still: it or its host was stopped, or its loop
+was busy."""
 _CLOCK_WAS_SET = 60.0
-"""Seconds: where the time of day moves so much more or less than the monotonic clock between two notes, it was set."""
+"""If the time of day moves so many seconds more or less than the monotonic clock between two notes, it was set."""
 _BUSY = 0.5
-"""Share of a core that nobody uses who was stopped."""
+"""Share of a core: a process that used more was not stopped."""
 
 
 class Watch:
@@ -38,7 +39,7 @@ class Watch:
         self._evicted = Trend(_HOUR)
         self._refused = 0
         self._noted_at: float | None = None
-        self._ahead: float | None = None  # what the time of day is ahead of the monotonic clock, in seconds
+        self._ahead: float | None = None  # the time of day less the monotonic clock, in seconds
         history.begin(snapshot)
         self._feed(history.clock)  # so that the first second counts
         self.health: HealthAnswer = self._ladder.climb(snapshot, self._trend, snapshot.started)
@@ -59,7 +60,7 @@ class Watch:
         self._chronicle.note(snapshot, self.health, self.cautions, now, clock)
 
     def _note_pause(self, now: float, clock: float) -> None:
-        """Note first that the site stood still, if it did: it is why other things of this second are as they are."""
+        """If the site stood still, note that before anything else of this second, which it may explain."""
         before, self._noted_at = self._noted_at, clock
         if before is not None and clock - before > STANDSTILL:
             busy = self.snapshot.processor_share > _BUSY
@@ -67,7 +68,7 @@ class Watch:
             self.journal.note(codes.STOOD_STILL, "site", f"the site stood still for {clock - before:.0f} s: {why}", now)
 
     def _follow(self, ahead: float) -> None:
-        """Where the time of day was set, what holds has held for as long as before, by the new time."""
+        """If the time of day was set, move along since when things hold: they have held for as long as before."""
         step = 0.0 if self._ahead is None else ahead - self._ahead
         self._ahead = ahead
         if abs(step) > _CLOCK_WAS_SET:
