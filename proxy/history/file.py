@@ -17,11 +17,11 @@ LARGEST_FILE = 40 << 20
 """Bytes. All steps of all series and all events take less than half of it."""
 _PAGE = 4096
 _LAYOUT = 1
-"""Raised when tables or columns change: a file with another one is begun anew."""
+"""Number of the layout, raised when tables or columns change: a file with another one is set aside."""
 _BUSY_SECONDS = 2.0
 _WORDS_MAX = 200
 _COPIES = 3
-"""Files that were set aside and are kept."""
+"""Files that were set aside and are kept, at most."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS step (
     range TEXT NOT NULL, series TEXT NOT NULL, number INTEGER NOT NULL, row BLOB NOT NULL,
@@ -41,8 +41,8 @@ DELETE FROM step WHERE range = :range AND series = :series AND (
                   ORDER BY number LIMIT 1 OFFSET :most)
 )
 """
-"""By rank and not by time: a clock that is wrong for a while costs no history. Of steps that lie ahead, because it was,
-as many are kept."""
+"""Deletes steps that are too many, by rank and not by time: a clock that is wrong for a while costs no history. Of
+steps that lie ahead because the clock was wrong, as many are kept."""
 _FORMER = """
 DELETE FROM step WHERE range = :range AND series NOT IN (
     SELECT series FROM step WHERE range = :range GROUP BY series ORDER BY max(number) DESC LIMIT :most
@@ -68,7 +68,8 @@ _OUT_OF_REACH = {
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_READONLY,
 }
-"""What says nothing of what the file holds. After anything else it is set aside: else none would be kept ever again."""
+"""Errors of SQLite that say nothing about what the file holds. After any other one the file is set aside: otherwise no
+history would be kept ever again."""
 
 
 class HistoryFault(Exception):
@@ -82,15 +83,15 @@ class Kept:
     steps: list[tuple[Key, Row]] = field(default_factory=list)
     """Those of a series in order."""
     ahead: list[tuple[Key, Row]] = field(default_factory=list)
-    """Those whose time has not come yet, in its order: the clock is behind now, or was ahead then."""
+    """Steps whose time has not come yet, in order of time: the clock is behind now, or was ahead then."""
     events: list[Event] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
     owner: str = ""
-    """The site that the file is of: two that wrote into one would overwrite each other's events."""
+    """The site whose file it is: two sites that wrote into one file would overwrite each other's events."""
     set_aside: Path | None = None
     """Where a file that is damaged, or another release's, was moved, and an empty one begun."""
     reason: str = ""
-    """Why it was."""
+    """Why it was set aside."""
 
 
 class HistoryFile:
@@ -100,7 +101,10 @@ class HistoryFile:
         self._connection = connection
 
     def read(self, now: float) -> Kept:
-        """Everything that is within its range at that time of day, or lies ahead. Raises sqlite3.Error."""
+        """Facts, events, and the steps that are within their range at that time of day, or lie ahead.
+
+        Raises sqlite3.Error, or ValueError for values of other types.
+        """
         ask = self._connection.execute
         kept = Kept(facts=dict(_of_kinds(ask("SELECT name, value FROM fact"), (str, str))))
         for name, wanted in RANGES.items():
@@ -118,7 +122,10 @@ class HistoryFile:
         return kept
 
     def write(self, steps: Mapping[Key, Row], events: Sequence[Event], facts: Mapping[str, str], now: float) -> None:
-        """All of it or nothing; of a series with more steps than its range has the oldest go. Raises sqlite3.Error."""
+        """Write all of it or nothing. If a series then has more steps than its range, its oldest ones are deleted.
+
+        Raises sqlite3.Error.
+        """
         with self._connection as transaction:
             transaction.executemany(
                 "INSERT OR REPLACE INTO step VALUES (?, ?, ?, ?)", [(*key, row.tobytes()) for key, row in steps.items()]
@@ -135,7 +142,7 @@ class HistoryFile:
                 transaction.execute(_TOO_MANY, {"most": EVENTS_MAX})
 
     def claim(self, site: str) -> str:
-        """Whose file it is: from now on that site's, unless it is another one's. Raises sqlite3.Error."""
+        """Make it that site's file, unless it is another site's; returns whose it is. Raises sqlite3.Error."""
         with self._connection as transaction:
             transaction.execute("INSERT OR IGNORE INTO fact VALUES ('site', ?)", (site,))
             return owner_of(transaction)
@@ -169,7 +176,8 @@ def open_history(path: Path, now: float) -> tuple[HistoryFile, Kept]:
 
 
 def _place_aside(path: Path) -> Path:
-    """A name that is free: who upgrades and goes back has what either release began with. Otherwise the oldest copy's.
+    """Where to move the file: a name that is free, so that after an upgrade and a downgrade the files of both releases
+    are there; if none is free, the oldest copy's.
 
     Raises OSError.
     """
@@ -194,7 +202,7 @@ def _open(path: Path, now: float) -> tuple[HistoryFile, Kept]:
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
-    """Checked, of our layout, and bounded."""
+    """Set the connection up: the file is checked, has our layout, and is bounded. Raises sqlite3.Error."""
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")  # a crash of the host loses seconds, and damages nothing
     connection.execute(f"PRAGMA journal_size_limit = {1 << 20}")
@@ -226,19 +234,19 @@ def _columns(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
 
 
 def owner_of(connection: sqlite3.Connection) -> str:
-    """The site that the file is of; empty if that was not written down. Raises sqlite3.Error."""
+    """The site whose file it is; empty if that was not written down. Raises sqlite3.Error."""
     found = connection.execute("SELECT value FROM fact WHERE name = 'site'").fetchone()
     return str(found[0]) if found else ""
 
 
 def newest_events(connection: sqlite3.Connection, limit: int) -> list[Event]:
-    """Oldest first. Raises sqlite3.Error, or ValueError if they are none."""
+    """The newest `limit` events, oldest first. Raises sqlite3.Error, or ValueError if a row is no event."""
     rows = connection.execute(f"SELECT {_EVENT_COLUMNS} FROM event ORDER BY number DESC LIMIT ?", (limit,)).fetchall()
     return [_event(*row) for row in _of_kinds(reversed(rows), _EVENT_KINDS)]
 
 
 def _of_kinds(rows: Iterable[tuple[Any, ...]], kinds: tuple[type, ...]) -> Iterator[tuple[Any, ...]]:
-    """Those rows. Raises ValueError for one with other values: SQLite takes any value in any column."""
+    """The rows, whose values are of those types. Raises ValueError otherwise: SQLite takes any value in any column."""
     for row in rows:
         if tuple(map(type, row)) != kinds:
             raise ValueError(f"a row has other values: {row!r}"[:_WORDS_MAX])

@@ -1,8 +1,8 @@
 """The thread that writes history down, so that no disk ever keeps the event loop waiting.
 
-It is given batches and works them off one by one; while a disk stalls, only the newest state of what has changed is
-kept for it, and what it does not take is written with the next batch. So its memory is bounded by what the book and the
-journal hold anyway.
+It writes one batch at a time. While a disk stalls it is given no other; its owner keeps only the newest state of what
+has changed. A batch that cannot be written is written with the next one. So the memory for this is bounded by what the
+book and the journal hold anyway.
 """
 
 import queue
@@ -31,14 +31,15 @@ class Batch:
     now: float = 0.0
 
     def over(self, former: "Batch") -> "Batch":
-        """Both; of what both have, this one's. No more steps and events than the book and the journal hold."""
+        """Both as one batch; of what both have, this one's counts. No more steps and events than the book and the
+        journal hold."""
         events = {event.number: event for event in (*former.events, *self.events)}
         told = bounded(sorted(events.values(), key=lambda event: event.number))
         return Batch(_newest({**former.steps, **self.steps}), told, {**former.facts, **self.facts}, self.now)
 
 
 def _newest(steps: Mapping[Key, Row]) -> dict[Key, Row]:
-    """As many of each range and series as the range has; those that came last."""
+    """Of each range and series, the steps that came last, as many as the range has."""
     count, found = Counter[tuple[str, str]](), dict[Key, Row]()
     for key, row in reversed(list(steps.items())):
         count[key[:2]] += 1
@@ -48,7 +49,8 @@ def _newest(steps: Mapping[Key, Row]) -> dict[Key, Row]:
 
 
 class Keeper:
-    """All methods but the thread's own: any one thread; none of them waits for the disk but `rest` and `close`."""
+    """The thread, as its owner sees it. The methods are for any one other thread; only `rest` and `close` wait for the
+    disk."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -61,20 +63,21 @@ class Keeper:
 
     @property
     def idle(self) -> bool:
-        """True if what was given is written, and more may be given."""
+        """True if the last batch has been dealt with (see `problem`), and another one may be given."""
         return self._idle.is_set()
 
     def open(self, now: float, site: str) -> "Future[Kept]":
-        """Open and read the file on the thread, for that site. The future raises HistoryFault if that cannot be. Once.
+        """Open and read the file on the thread, for that site; to be called once. The future raises HistoryFault.
 
-        Who waits no longer may cancel it: then the thread ends, with the file closed, as soon as the disk answers.
+        A caller that waits no longer may cancel the future: then the thread closes the file and ends as soon as the
+        disk answers.
         """
         self._now, self._site = now, site
         self._thread.start()
         return self._opened
 
     def write(self, batch: Batch) -> None:
-        """Write it some time; only when `idle`."""
+        """Have the thread write a batch; only when `idle`."""
         self._idle.clear()
         self._work.put(batch)
 
@@ -94,7 +97,7 @@ class Keeper:
         try:
             file, kept = open_history(self.path, self._now)
             kept.owner = file.claim(self._site)
-        except Exception as error:  # whatever it is, nobody may wait for it for ever
+        except Exception as error:  # of any kind: otherwise whoever waits for the future would wait for ever
             fault = error if isinstance(error, HistoryFault) else HistoryFault(f"{self.path}: {error}")
             if self._opened.set_running_or_notify_cancel():
                 self._opened.set_exception(fault)

@@ -1,4 +1,4 @@
-"""The events of a history file whose site does not run, for who asks what happened last. Changes nothing."""
+"""Reads the history file of a site that does not run, to say what happened last. Changes nothing."""
 
 import sqlite3
 from contextlib import closing, suppress
@@ -9,8 +9,8 @@ from proxy.observe.answers import Event
 
 
 def read_events(path: Path, site: str, limit: int) -> list[Event]:
-    """The newest so many of that site, oldest first. Raises OSError if there is no file, sqlite3.Error or ValueError if
-    it cannot be read, or is another site's."""
+    """The newest `limit` events of that site, oldest first. Raises OSError if there is no file, sqlite3.Error or
+    ValueError if it cannot be read, or is another site's."""
     with _reading(path) as connection:
         if (owner := owner_of(connection)) not in ("", site):
             raise ValueError(f"{path} is that of site {owner}")

@@ -1,4 +1,4 @@
-"""JSON of the shapes, and failures in the one form that they have."""
+"""Encodes answers as JSON, and failures in the one form that all of them have."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""Of every answer, unless it says otherwise."""
+"""Headers of every answer that does not set others."""
 
 
 def encode(value: object) -> bytes:
@@ -26,7 +26,7 @@ def encode(value: object) -> bytes:
 
 
 def answer(value: object) -> web.Response:
-    """200 with that value."""
+    """A response 200 with that value."""
     return web.Response(body=encode(value), content_type="application/json")
 
 
@@ -36,7 +36,7 @@ def failure(status: int, error: str, remedy: str) -> web.Response:
 
 
 class BadRequest(Exception):
-    """A parameter is not one of its values; the message says which, and what is."""
+    """A parameter does not have an allowed value; the message says which one, and what is allowed."""
 
 
 class Busy(Exception):

@@ -1,4 +1,4 @@
-"""What the routes answer: reads of snapshots and of the watch, and the two things that may be done."""
+"""What the routes answer: what snapshots and the watch say, and the two requests that act, drain and reload."""
 
 import logging
 import time
@@ -31,11 +31,11 @@ _READY = b"ok\n"
 
 
 class Site(Protocol):
-    """What is shown, and what may be done to it. Loop thread."""
+    """What the API needs of a site. Loop thread."""
 
     @property
     def watch(self) -> Watch:
-        """What is kept beyond the moment."""
+        """What outlasts a snapshot."""
 
     @property
     def ticked(self) -> list[Callable[[], None]]:
@@ -45,13 +45,13 @@ class Site(Protocol):
         """A snapshot, now."""
 
     def measured(self) -> Snapshot:
-        """The same, but of streams only how many there are."""
+        """A snapshot that says of streams only how many there are."""
 
     def outline(self) -> Snapshot:
-        """The same, and without volumes; it costs little, however many of both there are."""
+        """The same, and without volumes; it costs little, however many streams and volumes there are."""
 
     def busiest(self, count: int) -> list[StreamStatus]:
-        """Of the live streams those that move most."""
+        """The live streams that move most, so many of them."""
 
     def compressing(self) -> Compressing:
         """How many live streams each peer has, by what compresses them."""
@@ -60,7 +60,7 @@ class Site(Protocol):
         """Begin to drain, and end."""
 
     async def reload(self) -> str:
-        """Read certificates and tokens anew; why some of the old ones stay in use, or nothing."""
+        """Read certificates and tokens anew; returns why some of the old ones stay in use, or nothing."""
 
 
 class Api:
@@ -76,7 +76,7 @@ class Api:
         self._document = files("proxy.web").joinpath("openapi.json").read_bytes()
 
     def add_to(self, app: web.Application, live: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> None:
-        """Answer every route of the table; `live` is served elsewhere."""
+        """Answer every route of the table; `live` is the handler of the one that is served elsewhere."""
         handlers: dict[str, Callable[[web.Request], Awaitable[web.StreamResponse]]] = {
             f"{API}/status": self._status,
             f"{API}/health": self._health,
@@ -157,7 +157,8 @@ class Api:
     async def _json(
         self, request: web.Request, make: Callable[[], object], wanted: Mapping[str, object] = MappingProxyType({})
     ) -> web.Response:
-        """What `make` gives, computed and encoded in its turn, once for all who want the same of that route."""
+        """What `make` gives, as JSON. It is made when there is time (`Fresh`), once for all requests that want the same
+        of that route."""
         body = await self._fresh((request.path, *wanted.values()), lambda: encode(make()))
         return web.Response(body=body, content_type="application/json")
 

@@ -1,7 +1,7 @@
-"""HTTP over one connection: aiohttp's, but what that refuses by itself, before the guard, is refused in our form, and
-every answer has our headers.
+"""HTTP over one connection, as aiohttp does it, except that every answer has our headers, and that what aiohttp refuses
+before the guard sees it is refused in our form.
 
-A malformed request is its sender's doing: it is one line in the log, and nothing of it comes back.
+A malformed request is its sender's fault: it makes one line in the log, and the answer repeats nothing of it.
 """
 
 import logging
@@ -21,14 +21,14 @@ NOWHERE = "*"
 
 
 class Conversation(web.RequestHandler):
-    """Ends with the first request that cannot be read."""
+    """A connection's protocol; it ends with the first request that cannot be read."""
 
     __slots__ = ()
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
-        """Send what has not been sent yet."""
+        """Add our headers if the response has not begun, and send what has not been sent yet."""
         if not resp.prepared:
             for name, value in HEADERS.items():
                 resp.headers.setdefault(name, value)
@@ -41,7 +41,7 @@ class Conversation(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """What became of a request that has failed. Raises ConnectionError if it has been answered in part."""
+        """The answer to a request that has failed. Raises ConnectionError if it has been answered in part."""
         answer = _malformed(request, status, exc) if isinstance(exc, HttpProcessingError) else _defect(status, exc)
         if request.writer.output_size > 0:
             raise ConnectionError("a part of the answer has been sent")
@@ -50,7 +50,8 @@ class Conversation(web.RequestHandler):
 
 
 def lenient(factory: Factory) -> Factory:
-    """A factory of requests that does not fail for an address (`http://xn--/`): aiohttp's task would end with it."""
+    """The factory of requests, made to take an address that cannot be read (`http://xn--/`) as `NOWHERE`: if it failed,
+    aiohttp's task would end."""
 
     def make(message: RawRequestMessage, *more: object) -> web.BaseRequest:
         try:

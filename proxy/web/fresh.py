@@ -1,7 +1,7 @@
-"""Answers made when they are asked for, all of them together in a share of the loop's time, whoever asks how often.
+"""Makes answers when they are asked for, all of them within a share of the loop's time, however many requests come.
 
-While one more would cost more than the share, who asks waits, and all who wait for the same are given the same bytes.
-Who has waited for long is given older ones if they are not too old, and is refused otherwise.
+While the share is used up, requests wait, and all that wait for the same answer are given the same bytes. A request
+that has waited for long is given an older answer if there is one that is not too old; otherwise it is refused.
 """
 
 import asyncio
@@ -12,19 +12,19 @@ from proxy.observe.snapshot import Snapshot
 from proxy.web.answering import Busy
 
 SHARE = 0.1
-"""Of the loop's time that may go into answers: snapshots, what is computed of them, and JSON."""
+"""Share of the loop's time that may go into answers: snapshots, what is computed from them, and JSON."""
 _PATIENCE = 0.5
-"""Seconds that who asks waits at most where an older answer is kept."""
+"""Seconds that a request waits at most if an older answer is kept."""
 _PATIENCE_FOR_ANY = 5.0
-"""The same where none is."""
+"""The same if none is kept."""
 _OLDEST = 30.0
-"""Seconds; an older answer tells nothing."""
+"""Seconds; an answer that is older is not given."""
 _KEPT_MAX = 16
-"""Answers that are kept: each is asked for with parameters of its own."""
+"""Answers that are kept: one for each route and its parameters, the newest ones."""
 
 
 class Fresh:
-    """Loop thread."""
+    """Makes and keeps answers. Loop thread."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Fresh:
         self._cost = cost
         self._sleep = sleep
         self._until = 0.0
-        """When the time that was spent is back within the share."""
+        """When the time spent so far will be within the share again."""
         self._kept: dict[Hashable, tuple[float, bytes]] = {}
         """Answers, and when each was begun; the newest last."""
         self._asked = 0.0  # when the answer that is being made was asked for
@@ -46,12 +46,15 @@ class Fresh:
         self._last: Snapshot
 
     async def __call__(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
-        """An answer that is as new as may be. `make` may ask for the `snapshot`. Raises Busy, and what `make` does."""
+        """The newest answer with that key that there is time for. `make` makes one, and may ask for the `snapshot`.
+
+        Raises Busy, and what `make` raises.
+        """
         asked = self._clock()
         latest = asked + (_PATIENCE_FOR_ANY if self._since(key, asked - _OLDEST) is None else _PATIENCE)
         while (rest := min(self._until, latest) - self._clock()) > 0:
             await self._sleep(rest)
-            if (made := self._since(key, asked)) is not None:  # for another one who waited
+            if (made := self._since(key, asked)) is not None:  # for another request that waited
                 return made
         if self._clock() >= self._until:
             return self._make(key, make, asked)
@@ -61,7 +64,7 @@ class Fresh:
         return older
 
     def snapshot(self) -> Snapshot:
-        """For an answer that is being made: taken after that was asked for."""
+        """A snapshot for the answer that is being made: taken after that answer was asked for."""
         if self._taken <= self._asked:
             self._taken = self._clock()
             self._last = self._take()

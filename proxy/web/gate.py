@@ -1,7 +1,7 @@
-"""The gate of the status listener: accepts connections, as many as are bounded, and ends those that only hold a place.
+"""The gate of the status listener: accepts a bounded number of connections, and ends those that only hold a place.
 
 Each accepted connection is one `Visit` from the first moment to the last, so none is counted twice or forgotten. A
-visit on which nothing is answered for a while ends: that is all there is to slow senders, slow readers and idlers.
+visit on which nothing is answered for a while ends: this rule alone deals with slow senders, slow readers and idlers.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of connections, of the seconds that they may hold a place, and of requests."""
+    """How many connections there may be, for how many seconds they may hold a place, and how many requests may come."""
 
     visits: int = 128
     of_a_party: int = 64
     idle: float = 15.0
-    """From one answer to the end of the next request; also for taking an answer."""
+    """Seconds from one answer to the end of the next request; also those for taking an answer."""
     answer: float = 2 * DISK_SECONDS + 10.0
-    """That answering may take: a reload waits for the disks of the site's files, and then of the listener's."""
+    """Seconds that answering may take: a reload waits for the disks of the site's files, and then of the listener's."""
     handshake: float = 10.0
     requests: int = 400
     """Of a party at once."""
@@ -40,11 +40,11 @@ class Limits:
 Accept = Callable[[socket.socket], Awaitable[tuple[socket.socket, Any]]]
 _BURST, _RATE = 400, 200.0
 _BURST_TLS, _RATE_TLS = 100, 20.0
-"""Connections of a party at once and a second: a handshake costs a millisecond."""
+"""Connections of a party, at once and a second; fewer with TLS, whose handshake costs a millisecond."""
 _PAUSE = 1.0
 """Seconds before the next attempt when the kernel gives no connection, for want of descriptors."""
 _TOLD_AGAIN = 60.0
-"""Seconds after which that is told again: it may last for days."""
+"""Seconds after which the log says so again: it may last for days."""
 
 
 @dataclass(slots=True, eq=False)
@@ -54,7 +54,7 @@ class Visit:
     party: str
     connection: socket.socket
     since: float
-    """When it came, or the last answer was ready; while one is being made, when that began."""
+    """When it came, or the last answer was ready; while an answer is being made, when that began."""
     handler: asyncio.BaseProtocol | None = None
     task: "asyncio.Task[None] | None" = None
     """Its admission, while that is under way."""
@@ -67,7 +67,7 @@ class Visit:
     lasting: bool = False
     """It is meant to last (server-sent events), and whoever answers sees to its pace."""
     renewed: bool = False
-    """What it was admitted by holds no more: the answer under way says that it is the last."""
+    """What it was admitted by is no longer valid: the answer under way says that it is the last."""
 
 
 class Gate:
@@ -82,8 +82,8 @@ class Gate:
         limits: Limits,
         accept: Accept | None = None,
     ) -> None:
-        """`listener` is bound, listening and non-blocking; `begin` makes a protocol of the server and `context`
-        is asked, for each connection.
+        """`listener` is bound, listening and non-blocking. For each connection `begin` makes a protocol of the server,
+        and `context` says which TLS context to use, if any.
 
         `accept`: the loop's `sock_accept`, or what stands for it.
         """
@@ -135,7 +135,7 @@ class Gate:
                 _end(visit)
 
     def renew(self) -> None:
-        """End all visits, as what they were admitted by holds no more: at once, or with the answer under way."""
+        """End all visits, as what they were admitted by is no longer valid: at once, or with the answer under way."""
         self._forget_gone()
         for visit in self._visits:
             visit.renewed = True
@@ -159,9 +159,9 @@ class Gate:
         visit.task = self._loop.create_task(self._admit(visit))
 
     def _has_place(self, party: str) -> bool:
-        """Whether the party's budget allows one more, and there is a place: if need be one is made free.
+        """Whether the party's budget allows one more connection, and there is a place for it.
 
-        Of its own party's, if that has all that one may have; otherwise of anybody's.
+        If need be an idle visit is ended: one of the same party if that has as many as it may, otherwise anybody's.
         """
         self._forget_gone()
         if not self._budget.spend(party, self._loop.time()):
@@ -172,7 +172,10 @@ class Gate:
         return len(self._visits) < self._limits.visits or self._make_room(self._visits)
 
     def _make_room(self, among: Sequence[Visit]) -> bool:
-        """Who has been idle longest goes: who only holds a place locks nobody out, not even of its own party."""
+        """End the visit that has been idle longest, so that idle ones lock nobody out, not even of their own party.
+
+        False if all are busy.
+        """
         idle = min((visit for visit in among if not visit.busy), key=lambda visit: visit.since, default=None)
         if idle is None:
             return False
@@ -181,7 +184,10 @@ class Gate:
         return True
 
     async def _admit(self, visit: Visit) -> None:
-        """Never cancelled, for uvloop leaves a connection half open that is: `_end` makes it fail."""
+        """Give the connection its protocol, with TLS if there is a context.
+
+        Never cancelled, since uvloop would leave the connection half open: `_end` makes it fail instead.
+        """
 
         def begin() -> asyncio.BaseProtocol:
             visit.handler = self._begin()
@@ -203,13 +209,13 @@ class Gate:
             visit.task = None
 
     def _forget_gone(self) -> None:
-        """A visit is over when its admission has failed, or its protocol has been told of the connection's end."""
+        """Forget visits that are over: admission failed, or the protocol has been told of the connection's end."""
         live = {id(handler) for handler in self._server.connections}
         self._visits = [visit for visit in self._visits if visit.task is not None or id(visit.handler) in live]
 
 
 def _end(visit: Visit) -> None:
-    """At once: what waits to be sent is dropped, too. Before it has a transport, its socket takes and gives no more."""
+    """End the visit at once, and drop what waits to be sent. Before it has a transport, its socket is shut down."""
     visit.over = True
     with suppress(OSError):
         if visit.transport is None:

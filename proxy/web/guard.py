@@ -1,7 +1,8 @@
-"""What every request passes before it is answered: its host, where it comes from, how often, and with which right.
+"""Checks every request before it is answered: the host it names, the page it comes from, how often, with which right.
 
 A browser carries a stranger's page into this host's networks. So the Host header has to name this listener (a name that
-a stranger points here is refused: DNS rebinding), and what browsers say of the page behind a request has to be ours.
+a stranger points here is refused: DNS rebinding), and if a browser says which page a request comes from, it has to be
+ours.
 """
 
 import asyncio
@@ -42,7 +43,8 @@ class Guard:
     """Of requests, for each party."""
 
     def around(self, handler: Handler) -> Handler:
-        """That handler, guarded: also what an application refuses before its middlewares (`Expect`) comes by here."""
+        """The handler with this guard before it. A middleware would not do: an application refuses some requests
+        (`Expect`) before its middlewares see them."""
 
         async def guarded(request: web.BaseRequest) -> web.StreamResponse:
             return self._turn_away(request) or await self._serve(request, handler)
@@ -50,7 +52,8 @@ class Guard:
         return guarded
 
     def _turn_away(self, request: web.BaseRequest) -> web.Response | None:
-        """What is not even looked at. The connection ends, so that the budget of connections bounds what follows."""
+        """The refusal of a request, whatever it asks for; None if it may go on. With a refusal the connection ends, so
+        that the budget of connections bounds what follows."""
         answer = self._refuse_kind(request)
         if answer is not None:
             answer.force_close()
@@ -125,16 +128,17 @@ class Guard:
 
 
 def _right(request: web.BaseRequest) -> Right:
-    """By the route; what is under no route of the API is a file of the page, which holds no data, or nothing."""
+    """The right that the request's route needs. Under no route, and outside the API, there are only the page's files,
+    which hold no data."""
     path = request.path
     fallback = Right.READ if path.startswith(("/api", "/metrics")) else Right.NONE
     return _RIGHTS.get(path, fallback)
 
 
 def _is_ours(request: web.BaseRequest) -> bool:
-    """What browsers say of where a request comes from; other programs say nothing.
+    """Whether a request comes from our own page, as browsers say; of other programs, which say nothing, True.
 
-    A link to the page from elsewhere may be followed: it shows nothing to who has set it.
+    A link to the page from elsewhere may be followed: it shows nothing to whoever made the link.
     """
     origin = request.headers.get("Origin")
     if origin is not None and origin.lower() != f"{request.scheme}://{request.headers.get('Host', '')}".lower():
@@ -146,7 +150,7 @@ def _is_ours(request: web.BaseRequest) -> bool:
 
 
 async def _answer(request: web.BaseRequest, handler: Handler) -> web.StreamResponse:
-    """The handler's answer, or in our own form what aiohttp or a handler raises."""
+    """The handler's answer; an exception of aiohttp or of the handler becomes a failure in our own form."""
     try:
         return await handler(request)
     except BadRequest as error:

@@ -1,8 +1,8 @@
-"""Server-sent events, encoded once, the same for all who listen. Who lags behind is dropped.
+"""Server-sent events, encoded once, the same for all listeners. A listener that lags behind is dropped.
 
-A frame goes out once a second, and one more in between at most, however much happens: the first new event of a second
-comes at once, more of them and counts that have risen come with the next frame. So no stranger who has events noted
-(refusals, above all) can make those lag who listen.
+A frame goes out once a second, and at most one more in between, however much happens: the first new event of a second
+goes out at once; further ones, and counts that have risen, go with the next frame. So a stranger who causes events
+(refusals, above all) cannot make listeners lag.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ LISTENERS_MAX = 32
 PENDING_MAX = 64
 """Events that wait for the next frame; the oldest are dropped, and `/api/v1/events` has them."""
 _FRAMES_MAX = 8
-"""Frames that wait for one who listens."""
+"""Frames that may wait for one listener."""
 _WRITE_SECONDS = 10.0
-"""In which a frame has to be taken."""
+"""Seconds in which a listener has to take a frame."""
 
 
 def frame(name: str, value: object) -> bytes:
@@ -47,14 +47,14 @@ class Live:
         return len(self._queues)
 
     def tick(self) -> None:
-        """A second has passed."""
+        """A second has passed: send the next frame."""
         self._latest, self._told = b"", False
         later, self._later = self._later, {}
         if self._queues:
             self._send(b"".join(frame("event", event) for event in later.values()) + self._frame())
 
     def tell(self, event: Event) -> None:
-        """An event was noted, or happened again."""
+        """An event was noted, or happened again: send it at once or with the next frame."""
         if self._told or event.count > 1:
             self._later[event.number] = event
             if len(self._later) > PENDING_MAX:
@@ -64,12 +64,12 @@ class Live:
             self._send(frame("event", event))
 
     def close(self) -> None:
-        """End all."""
+        """End the answers to all listeners."""
         for queue in self._queues:
             _end(queue)
 
     async def serve(self, request: web.Request, visit: Visit | None) -> web.StreamResponse:
-        """Answer one who listens, until either side ends."""
+        """Send frames to one listener, until either side ends."""
         if len(self._queues) >= LISTENERS_MAX:
             answer = failure(429, f"{LISTENERS_MAX} listen already", "close a page, or ask /api/v1/health instead")
             answer.headers["Retry-After"] = "30"
@@ -107,13 +107,13 @@ class Live:
 
 
 def _drop(transport: asyncio.Transport | None) -> None:
-    """At once, with what waits to be sent."""
+    """End the connection at once, and drop what waits to be sent."""
     if transport is not None:
         transport.abort()
 
 
 def _end(queue: "asyncio.Queue[bytes | None]") -> None:
-    """What waits is dropped: the end comes at once."""
+    """End a listener's answer at once: frames that wait are dropped."""
     while not queue.empty():
         queue.get_nowait()
     queue.put_nowait(None)

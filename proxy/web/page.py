@@ -45,7 +45,7 @@ class File:
 
     @cached_property
     def compressed(self) -> bytes:
-        """Made when it is first asked for, in 15 ms at most: many a site starts whose page nobody opens."""
+        """As gzip; made when it is first asked for, in 15 ms at most, since at many sites nobody opens the page."""
         return gzip.compress(self.plain, 9, mtime=0)
 
 
@@ -66,7 +66,7 @@ class Page:
     async def _answer(self, request: web.Request) -> web.Response:
         file = self.files[request.path]
         headers = {
-            "Cache-Control": "no-cache",  # kept, and asked about each time: an upgrade shows at once
+            "Cache-Control": "no-cache",  # browsers keep it, and ask each time whether it changed
             "Content-Security-Policy": CONTENT_SECURITY_POLICY,
             "ETag": file.etag,
             "Referrer-Policy": "no-referrer",

@@ -1,7 +1,7 @@
 """Who asks: a party is an address, or for IPv6 the network that one host has; all users of this host are one party.
 
-`Budget` bounds how often a party may do something: so many at once, and so many a second; and how often all strangers
-together may, while this host, and who has shown a token, keep their own.
+`Budget` bounds how often a party may do something: so many times at once, and so many a second. It also bounds all
+strangers together; this host, and those who have shown a token or certificate, are no strangers.
 """
 
 from functools import partial
@@ -10,9 +10,9 @@ from proxy.hosts import host_of
 
 THIS_HOST = "this host"
 TOGETHER = 4
-"""Budgets of one party that all others together have: a stranger may come from any number of addresses."""
+"""How many budgets of one party all strangers together have: one stranger may use any number of addresses."""
 _PARTIES_MAX = 1024
-"""Parties that are told apart; then the one that was heard of least lately is forgotten."""
+"""Parties that are told apart; of more, the one that was heard of least recently is forgotten."""
 
 
 def party_of(address: str) -> str:
@@ -31,7 +31,8 @@ class Budget:
         self._together = _Bucket(TOGETHER * burst, TOGETHER * rate, 0.0)
 
     def spend(self, party: str, now: float, *, known: bool = False) -> bool:
-        """One more, if it is within the budgets. `known`: it has shown that it is no stranger, and has one apart."""
+        """Whether one more is within the budgets, which it is taken from. `known`: the party has shown that it is no
+        stranger; it has a budget apart then."""
         bucket = self._parties.pop((party, known), None) or self._new(now)
         self._parties[party, known] = bucket
         if len(self._parties) > _PARTIES_MAX:
@@ -40,7 +41,7 @@ class Budget:
 
 
 class _Bucket:
-    """Full at first."""
+    """Tokens of one budget, full at first."""
 
     __slots__ = ("_burst", "_left", "_rate", "_since")
 

@@ -10,7 +10,7 @@ TEXT_MAX = 200
 
 
 def read(query: Mapping[str, str], parameters: tuple[Parameter, ...]) -> dict[str, str | int]:
-    """Every parameter with its value or default. Raises BadRequest, also for those that there are not."""
+    """Every parameter with its value or default. Raises BadRequest, also for a parameter that is not in the table."""
     known = {parameter.name for parameter in parameters}
     for name in query:
         if name not in known:

@@ -22,7 +22,7 @@ class _Files(NamedTuple):
 
 
 class Rights:
-    """Loop thread. Raises OperatorError at the start; `reload` keeps what is in use."""
+    """Says who has which right. Loop thread. Raises OperatorError if files cannot be used as it is made."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -30,16 +30,17 @@ class Rights:
 
     @property
     def context(self) -> ssl.SSLContext | None:
-        """For the listener; None: plain HTTP."""
+        """The listener's TLS context; None: plain HTTP."""
         return self._files.context
 
     @property
     def open_to_read(self) -> bool:
-        """Nothing has to be shown to read."""
+        """Whether reading needs neither a token nor a certificate."""
         return self._files.reading is None and self._settings.clients is None
 
     async def reload(self) -> None:
-        """Read all files anew, aside: disks take time. Raises OperatorError, and changes nothing then."""
+        """Read all files anew, on another thread since disks take time. Raises OperatorError, and then keeps what is in
+        use."""
         try:
             reading = asyncio.wrap_future(aside(partial(_read, self._settings), "reloading"))
             self._files = await asyncio.wait_for(reading, DISK_SECONDS)
@@ -55,11 +56,11 @@ class Rights:
         return may_read and (right is Right.READ or (self._files.control is None and self._settings.local))
 
     def shown(self, authorization: str, certificate: object) -> bool:
-        """Whether one of them gives any right: who shows it is no stranger."""
+        """Whether the header or the certificate gives any right: whoever shows such a one is no stranger."""
         return self._shows_control(authorization) or self._shows_reading(authorization, certificate)
 
     def refusable(self, right: Right) -> bool:
-        """That right is given to nobody: no token is configured for it."""
+        """Whether that right is given to nobody, because no token is configured for it."""
         return right is Right.CONTROL and self._files.control is None and not self._settings.local
 
     def _shows_control(self, authorization: str) -> bool:
@@ -82,7 +83,7 @@ def _bearer(authorization: str) -> bytes:
 
 
 def _same(token: bytes, wanted: bytes) -> bool:
-    """In a time that does not tell how much of it is right."""
+    """Whether both are equal, in a time that does not tell how much of the token is right."""
     return hmac.compare_digest(token, wanted)
 
 

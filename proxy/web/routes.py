@@ -24,7 +24,7 @@ class Right(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """Of the query."""
+    """A parameter of the query."""
 
     name: str
     words: str
@@ -32,7 +32,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     least: int = 0
     most: int = 0
-    """A number if this is not 0."""
+    """The parameter is a number, at most this one; if this is 0, it is text."""
 
 
 @dataclass(frozen=True, slots=True)

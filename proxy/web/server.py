@@ -31,7 +31,7 @@ class StatusServer:
     """Known as soon as there is a gate."""
 
     def __init__(self, settings: Settings, site: Site, listener: socket.socket, limits: Limits | None = None) -> None:
-        """`listener`: bound to the settings' address, and without blocking."""
+        """`listener`: bound to the settings' address, and non-blocking."""
         self._settings = settings
         self._listener = listener
         self._site = site
@@ -43,7 +43,8 @@ class StatusServer:
         self.live = Live(self._api.live)
 
     async def start(self) -> None:
-        """Begin to answer. Raises OSError if another one listens there, OperatorError for files that are unsound."""
+        """Begin to answer. Raises OSError if another process listens there, OperatorError for files that cannot be
+        used."""
 
         async def serve_live(request: web.Request) -> web.StreamResponse:
             return await self.live.serve(request, gate.visit_of(request))
@@ -74,7 +75,7 @@ class StatusServer:
     async def reload(self) -> str:
         """Read certificates and tokens anew, and end all connections, so that none outlives what it was let in by.
 
-        Why the old ones stay in use, or nothing.
+        Returns why the old ones stay in use, or nothing.
         """
         if self.gate is None:
             return ""
@@ -92,7 +93,7 @@ class StatusServer:
         self._listener.close()
 
     def _protocol_options(self) -> dict[str, Any]:
-        """Of aiohttp's protocol, the same for each connection."""
+        """Options of aiohttp's protocol, the same for each connection."""
         return {
             "keepalive_timeout": self._limits.idle,
             "lingering_time": 0.0,  # bodies are not read, nor unpacked on the way

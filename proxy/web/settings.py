@@ -17,9 +17,9 @@ class Settings:
     control_token: Path | None = None
     clients: Path | None = None
     names: tuple[str, ...] = ()
-    """Of hosts, in small letters, that a Host header may name."""
+    """Host names, in small letters, that a Host header may have."""
 
     @property
     def local(self) -> bool:
-        """Only this host reaches it."""
+        """Whether only this host reaches the listener."""
         return ip_address(self.host.partition("%")[0]).is_loopback
