@@ -27,11 +27,11 @@ class Address(NamedTuple):
 
     @property
     def stands_for_all(self) -> bool:
-        """True for 0.0.0.0 and [::], on which one listens, and which nobody can dial."""
+        """True for 0.0.0.0 and [::], which can be listened on, but not dialled."""
         return self.ip is not None and self.ip.is_unspecified
 
     def shares_host(self, other: "Address") -> bool:
-        """True if who listens on both needs two ports: the same IP address, or one of them stands for all."""
+        """True if listening on both takes two ports: they are the same IP address, or one stands for all."""
         one, two = self.ip, other.ip
         if one is None or two is None or one.version != two.version:
             return False
@@ -39,7 +39,7 @@ class Address(NamedTuple):
 
 
 _SCOPE = "[A-Za-z0-9_.-]+"
-"""Of a link-local address: the network interface."""
+"""The network interface that a link-local address may name."""
 _ADDRESS_PATTERN = rf"^(\[[0-9A-Fa-f:.]+(%{_SCOPE})?\]|[A-Za-z0-9_][A-Za-z0-9_.-]*):[0-9]{{1,5}}$"
 _LISTEN_PATTERN = rf"^(\[[0-9A-Fa-f:.]+(%{_SCOPE})?\]|[0-9.]+):[0-9]{{1,5}}$"
 _ADDRESS_REMEDY = 'write host and port, such as "198.18.0.1:4500", "[2001:db8::1]:4500" or "host.example:3260"'
@@ -108,6 +108,6 @@ def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 RemoteAddress = Annotated[Address, reader(parse_address, _ADDRESS_REMEDY), shape("address", _ADDRESS_PATTERN)]
 """Where to connect to: a name or an IP address."""
 DialledAddress = Annotated[Address, reader(parse_remote, _ADDRESS_REMEDY), shape("address", _ADDRESS_PATTERN)]
-"""The same, of another host."""
+"""The same, but not 0.0.0.0 or [::]."""
 ListenAddress = Annotated[Address, reader(parse_listen, _LISTEN_REMEDY), shape("IP address and port", _LISTEN_PATTERN)]
 """Where to listen: an IP address of this host."""

@@ -32,7 +32,7 @@ def peers_are_there(draft: Draft) -> None:
 
 
 def names_differ(draft: Draft) -> None:
-    """Names are compared without regard to case, as in certificates."""
+    """No two peers, forwards or exports have the same name, compared without regard to case, as in certificates."""
     for table in ("peer", "forward", "export"):
         first: dict[str, KeyPath] = {}
         for where, name in draft.column(table, "name").items():
@@ -82,7 +82,7 @@ def peers_can_be_recognised(draft: Draft) -> None:
 
 
 def somebody_dials(draft: Draft) -> None:
-    """Whoever waits for a peer needs a listener."""
+    """A site that waits for a peer to dial in needs a listener."""
     waited_for = [f"{where[0]}[{where[1]}]" for where, entry in draft.entries("peer") if "address" not in entry]
     if waited_for and draft.raw(("tunnel", "listen")) is ABSENT:
         wrong = f"is missing, but {', '.join(waited_for[:3])} has no address and must dial in"
@@ -95,7 +95,7 @@ def listeners_differ(draft: Draft) -> None:
     """No two listeners want the same address and port."""
     for (first, one), (second, other) in combinations(portals.listeners(draft).items(), 2):
         if _clash(one, other):
-            # The status listener clashes by its default, too: then the other key is the one to change.
+            # The status listener may clash by its default, which the file does not have: the other key is reported.
             later, earlier = (second, first) if draft.raw(second) is not ABSENT else (first, second)
             wrong = f"clashes with {show_key(earlier)} ({draft.get(*earlier)})"
             draft.wrong(later, wrong, "give each listener an address or port of its own")
@@ -115,7 +115,7 @@ def exports_do_not_loop(draft: Draft) -> None:
 
 
 def times_are_in_order(draft: Draft) -> None:
-    """A lane is asked before it is given up."""
+    """A lane gets a PING before it is given up: keepalive < dead_after."""
     keepalive, dead_after = draft.get("tunnel", "keepalive"), draft.get("tunnel", "dead_after")
     if None not in (keepalive, dead_after) and dead_after <= keepalive:
         at = _given(draft, "tunnel", "dead_after", "keepalive")
@@ -124,7 +124,7 @@ def times_are_in_order(draft: Draft) -> None:
 
 
 def memory_holds_a_window(draft: Draft) -> None:
-    """All streams together have at least the memory that one may use."""
+    """All streams together have at least the memory that one may use: window <= memory."""
     window, memory = draft.get("tunnel", "window"), draft.get("tunnel", "memory")
     if None not in (window, memory) and window > memory:
         at = _given(draft, "tunnel", "memory", "window")
@@ -133,7 +133,7 @@ def memory_holds_a_window(draft: Draft) -> None:
 
 
 def peers_have_their_parts(draft: Draft) -> None:
-    """Memory is divided among the peers; each needs what a site with one peer has at least."""
+    """memory and unacked are divided among the peers, and each peer needs `PART_MIN` of both."""
     peers = len(list(draft.entries("peer")))
     for key in ("memory", "unacked"):
         whole = draft.get("tunnel", key)
@@ -154,12 +154,12 @@ def chunks_are_in_order(draft: Draft) -> None:
 
 
 def _given(draft: Draft, section: str, first: str, second: str) -> KeyPath:
-    """The first of two keys if the file holds it; otherwise that has its default, and the second is at fault."""
+    """The key to report: the first of two if the file has it; otherwise the second, since the first has its default."""
     return section, first if draft.raw((section, first)) is not ABSENT else second
 
 
 def store_has_its_place(draft: Draft) -> None:
-    """A disk store has a path, and a path says for which mode it is."""
+    """A disk store has a path, and a store with a path says its mode."""
     path, mode = draft.raw(("store", "path")), draft.raw(("store", "mode"))
     if mode == "disk" and path is ABSENT:
         draft.wrong(("store", "path"), "is missing, but mode is disk", 'add path = "store" to [store]')
@@ -168,7 +168,7 @@ def store_has_its_place(draft: Draft) -> None:
 
 
 def history_has_a_file_of_its_own(draft: Draft) -> None:
-    """It is written, and set aside when it is damaged: nothing else may be in that file."""
+    """No other key names the history file: it is written to, and set aside when it is damaged."""
     where = ("status", "history")
     history = draft.get(*where)
     if history is None:
@@ -206,11 +206,12 @@ def _clash(one: Address, other: Address) -> bool:
 
 
 def _is_here(address: Address, own: set[IPAddress | None]) -> bool:
-    """As far as the file tells: a listener on all addresses, as of a transparent forward, has none of other hosts."""
+    """Whether the address is this host's, as far as the file tells. A listener on all addresses, such as a transparent
+    forward's, shares its port with any address, but not with other hosts."""
     ip = address.ip
     return ip is not None and (ip in own or ip.is_loopback or ip.is_unspecified)
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Without following links: no disk is asked."""
+    """Whether both paths are the same. Links are not followed, so no disk is asked."""
     return os.path.abspath(one) == os.path.abspath(other)

@@ -25,7 +25,7 @@ TOKENS: tuple[KeyPath, ...] = (("status", "token"), ("status", "control_token"))
 
 
 def status_is_protected(draft: Draft) -> None:
-    """What others reach speaks TLS, and asks who they are."""
+    """A listener that other hosts reach speaks TLS, and asks them for a token or a certificate."""
     listen = draft.get(*LISTEN)
     if listen is None or listen.ip.is_loopback:
         return
@@ -47,7 +47,7 @@ def certificate_and_key_belong_together(draft: Draft) -> None:
 
 
 def peers_do_not_pass_as_local(draft: Draft) -> None:
-    """What asks for no password because only this host reaches it is not exported without one."""
+    """A loopback listener, which need not ask for tokens, is not exported to peers unless it asks for both of them."""
     listen = draft.get(*LISTEN)
     if listen is None or not listen.ip.is_loopback:
         return
@@ -71,14 +71,14 @@ def _exported(draft: Draft, listen: Address) -> Iterator[KeyPath]:
     reached = _ways_to(listen)
     for where, address in draft.column("export", "address").items():
         if address.port == listen.port and (address.ip is None or _bare(address.ip) in reached):
-            yield where  # what a name stands for may change
+            yield where  # a name may come to stand for that address
     for where, covered in draft.column("export", "range").items():
         if covered.port == listen.port and any(ip in covered.network for ip in reached):
             yield where
 
 
 def _ways_to(listen: Address) -> set[IPAddress]:
-    """Addresses that a host takes for that one of its own: who connects to none at all reaches loopback, too."""
+    """Addresses by which a host reaches that loopback address: connecting to the unspecified one does so, too."""
     assert listen.ip is not None
     if listen.ip.version == 6:
         return {_bare(listen.ip), IPv6Address("::")}
@@ -87,7 +87,7 @@ def _ways_to(listen: Address) -> set[IPAddress]:
 
 
 def _bare(ip: IPAddress) -> IPAddress:
-    """Without the interface that it may name."""
+    """The address without the interface that it may name."""
     return ip_address(ip.packed)
 
 
@@ -112,7 +112,7 @@ def _check_pair(draft: Draft, now: datetime) -> None:
 
 
 def _making(draft: Draft) -> str:
-    """What to type for a key and a certificate that it signs itself, for the address by which the listener is asked."""
+    """What to type to make a key and a self-signed certificate for the listener's address."""
     listen, certificate, key = draft.get(*LISTEN), draft.get(*CERTIFICATE), draft.get(*KEY)
     known = listen is not None and not listen.stands_for_all
     name = f"IP:{listen.ip}" if known else "IP:ADDRESS"

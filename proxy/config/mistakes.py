@@ -32,7 +32,7 @@ class Mistake:
     wrong: str
     remedy: str
     passes: bool = False
-    """It is over as soon as this host's clock is set."""
+    """It goes away once this host's clock is right."""
 
     @property
     def key(self) -> str:

@@ -21,9 +21,9 @@ from proxy.config.values import CongestionControl, Dscp, FilePath, HostName, Int
 def setting(
     description: str, default: Any = ..., *, example: str | list[str] | None = None, key: str | None = None
 ) -> Any:
-    """A key: what it means, and its default as it would stand in the file (required without) or an example.
+    """A key: what it means, its default as it would stand in the file (without one the key is required), an example.
 
-    `key`: as it stands in the file, if not as here.
+    `key`: its name in the file, if that differs from the field's.
     """
     return Field(default, description=description, examples=None if example is None else [example], alias=key)
 

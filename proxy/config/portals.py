@@ -14,11 +14,11 @@ from proxy.config.reading import Draft
 
 _KEYS = ("portal", "range", "ports", "idle", "rewrite")
 _REWRITING = ("portal", "ports", "idle", "rewrite")
-"""What says by which address of this side a far portal is reached."""
+"""Keys that say by which address of this side a far portal is reached."""
 
 
 def portals_differ(draft: Draft) -> None:
-    """What a peer's array names leads to one forward."""
+    """A portal that a peer's array names belongs to one forward only."""
     first: dict[tuple[str | None, str], KeyPath] = {}
     for where, portal in draft.column("forward", "portal").items():
         peer = draft.get(*where[:2], "peer")
@@ -29,7 +29,7 @@ def portals_differ(draft: Draft) -> None:
 
 
 def portals_need_iscsi(draft: Draft) -> None:
-    """Only where texts are understood are addresses replaced."""
+    """Keys of portals need iSCSI: addresses are replaced only where texts are understood."""
     for where, entry in draft.entries("forward"):
         for key in _REWRITING if _transparent(entry) else _KEYS:
             if key in entry and draft.get(*where, "protocol") == "tcp":
@@ -37,7 +37,7 @@ def portals_need_iscsi(draft: Draft) -> None:
 
 
 def ranges_have_ports(draft: Draft) -> None:
-    """On demand something is opened for a range, on ports."""
+    """range and ports go together: forwards are opened on demand for addresses of the range, on these ports."""
     for where, entry in draft.entries("forward"):
         for key, other, remedy in (
             ("range", "ports", 'add ports = "3261-3276"'),
@@ -49,7 +49,8 @@ def ranges_have_ports(draft: Draft) -> None:
 
 
 def transparent_ones_have_a_range(draft: Draft) -> None:
-    """Where connections may be meant to go has to be said; addresses stay as they are, so nothing is rewritten."""
+    """A transparent forward has a range, which says where connections may go; it leaves addresses as they are, so it
+    has no keys for rewriting."""
     for where, entry in draft.entries("forward"):
         if not _transparent(entry):
             continue
@@ -116,7 +117,7 @@ def _on_demand(draft: Draft) -> Iterator[tuple[KeyPath, Address, PortRange]]:
 
 
 def _of_forwards(draft: Draft) -> Iterator[tuple[KeyPath, Address, PortRange]]:
-    """All that forwards may listen on."""
+    """Addresses and ports that forwards listen on, or may listen on later: place, address, ports."""
     for where, listen in draft.column("forward", "listen").items():
         yield where, listen, PortRange(listen.port, listen.port)
     yield from _on_demand(draft)

@@ -8,7 +8,7 @@ from proxy.config.addresses import Address, parse_address
 from proxy.config.validators import reader, shape
 
 PORTAL_PORT = 3260
-"""Of a range that names none: iSCSI's."""
+"""The port of a range that names none: iSCSI's."""
 PORTS_MAX = 256
 
 
@@ -23,13 +23,13 @@ class AddressRange(NamedTuple):
         return f"[{self.network}]{port}" if self.network.version == 6 and port else f"{self.network}{port}"
 
     def covers(self, address: Address) -> bool:
-        """True if the address is one of them; a name never is, nor one with an interface: there may be any number of
-        these for each address, and whoever asks for one would choose an interface of this host."""
+        """True if the address is in the range. A name never is, nor an address that names an interface: there may be
+        any number of these for each address, and a peer that asks for one would choose an interface of this host."""
         ip = address.ip
         return address.port == self.port and ip is not None and "%" not in address.host and ip in self.network
 
     def place(self, address: Address) -> int:
-        """Which one of them the address is, from 0."""
+        """The address's place in the network, from 0."""
         assert address.ip is not None
         return int(address.ip) - int(self.network.network_address)
 
@@ -51,7 +51,7 @@ class PortRange(NamedTuple):
         return self.first <= port <= self.last
 
     def beginning_at(self, place: int) -> list[int]:
-        """All of them, beginning with that one (counted round and round): so the same place has the same port."""
+        """All ports, beginning with the one at `place` modulo their number: so the same place has the same port."""
         return [self.first + (place + step) % len(self) for step in range(len(self))]
 
 

@@ -31,7 +31,7 @@ def bursts_have_a_maximum(draft: Draft) -> None:
 
 
 def guarantees_fit_the_peers_rate(draft: Draft) -> None:
-    """What a peer's forwards and exports are guaranteed together is there at any time."""
+    """A peer's rate is at no time below what its forwards and exports are guaranteed together."""
     for where, name in draft.column("peer", "name").items():
         rates = dict(_rates(draft, where[:2]))
         promised = sum(_guarantees(draft, name))
@@ -48,7 +48,7 @@ def spans_have_a_length(draft: Draft) -> None:
 
 
 def spans_can_apply(draft: Draft) -> None:
-    """The first entry that fits the time counts: one that has all its time taken by earlier ones never does."""
+    """Every entry can apply. The first one that fits the time counts, so one that earlier ones cover never does."""
     taken: dict[KeyPath, set[int]] = {}
     for where, begin, end in _spans(draft):
         days = draft.get(*where, "days")
@@ -88,7 +88,7 @@ def _guarantees(draft: Draft, peer: str) -> Iterator[int]:
 
 
 def _empty(begin: int, end: int) -> bool:
-    """As from 24:00 to 00:00, which is on the next day, that is, the same midnight."""
+    """Whether the span has no length. From 24:00 to 00:00 has none either: both are the same midnight."""
     return begin == end or (begin, end) == (DAY, 0)
 
 

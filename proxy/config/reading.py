@@ -1,4 +1,4 @@
-"""Text to draft: the TOML tree and the models are walked side by side, key by key.
+"""Makes a draft of a file's text: the TOML tree and the models are walked side by side, key by key.
 
 A value that cannot be read is one mistake and leaves a gap in the draft; everything else is still read and checked, so
 that an operator sees all mistakes at once.
@@ -85,7 +85,8 @@ def read_tree(content: bytes) -> Table | Mistake:
 
 
 def _not_toml(why: str) -> Mistake:
-    """`why`: Python's words. Those for what stands twice are about tuples, and tell nobody what to do."""
+    """The mistake that Python's words, `why`, are about. Of something that stands twice they show a tuple and no
+    remedy, so ours take their place."""
     if twice := _TWICE.fullmatch(why):
         section = ".".join(re.findall(r"'([^']*)'", twice[1]))
         remedy = f"keep one [{section}] with all its keys, or write [[{section}]] above each if there may be several"
@@ -174,7 +175,7 @@ def _section_name(where: KeyPath) -> str:
 
 
 def _name(where: KeyPath) -> str:
-    """Of a table, as it stands in brackets."""
+    """A table's name, as it stands in brackets."""
     return ".".join(step for step in where if isinstance(step, str))
 
 

@@ -51,7 +51,7 @@ class Span(NamedTuple):
     """From `begin` to before `end`, on the next day if that is earlier."""
 
     days: frozenset[int]
-    """On which it begins."""
+    """Weekdays on which it begins."""
     begin: int
     """Minutes since midnight."""
     end: int

@@ -1,9 +1,9 @@
 """What can be wrong with the files that a site's file names: its identity, its trust, its store.
 
-Dates are the site's own affair. A peer or a CA whose certificate has ended is refused by TLS, and told as what is amiss
-with that one: it keeps neither the others nor the withdrawal of another's trust from taking effect.
+Only the dates of the site's own certificate are checked. TLS refuses a peer or CA whose certificate has expired, and
+that is reported as this one's trouble: no other peer, nor the withdrawal of another's trust, has to wait for it.
 
-Each file is read at most once a check. What is wrong with the same file in two keys is reported at both.
+The file of each key is read once a check. What is wrong with a file that two keys name is reported at both.
 """
 
 from collections.abc import Callable
@@ -96,7 +96,8 @@ def _certificates(draft: Draft, where: KeyPath) -> tuple[Certificate, ...]:
 
 
 def read_key(draft: Draft, where: KeyPath, more: str = "") -> bytes | None:
-    """The public key of the private one in the file at that key, as `read_file`; notes it if others may read that."""
+    """The public half of the private key in the file at that key, as `read_file`. That others than the file's owner may
+    read or write it is noted as a mistake."""
     public_key = read_file(draft, where, identity.read_public_key, more)
     path = draft.get(*where)
     if public_key is not None and identity.is_open(path):
@@ -121,7 +122,7 @@ def read_file(draft: Draft, where: KeyPath, read: Callable[[Path], _T], more: st
 
 
 def _made(draft: Draft, where: KeyPath) -> str:
-    """How a file that is missing is made; empty if that is nothing that Isthmus does."""
+    """How to make a file that is missing; empty if Isthmus does not make it."""
     if where in (CERTIFICATE, KEY):
         return f"make certificate and key: {_keygen(draft, where)}, or name other PEM files"
     return PAIRING if where[0] == "peer" else ""

@@ -1,6 +1,7 @@
-"""Quantities (`units`) as types that pydantic can read, and how a value tells its mistake and the remedy.
+"""Quantities (`units`) as types that pydantic can read, and the error that says what is wrong with a value.
 
-What only reads or shows a quantity, or asks whether a name is one, does without pydantic and starts in half the time.
+Code that only reads or shows a quantity, or checks a name, uses `units` and `names`: it does without pydantic, and
+starts in half the time.
 """
 
 from collections.abc import Callable

@@ -11,7 +11,7 @@ from proxy.config.validators import mistaken, reader, shape
 
 CONGESTION_CONTROL_PATTERN = r"^[a-z0-9_]{1,15}$"
 LANES_MAX = 64
-"""Lanes of a tunnel by choice."""
+"""Lanes of a tunnel that a file can ask for, at most."""
 DSCP_NAMES = (
     {f"cs{number}": 8 * number for number in range(8)}
     | {f"af{number}{drop}": 8 * number + 2 * drop for number in range(1, 5) for drop in range(1, 4)}
@@ -55,7 +55,7 @@ _LEVEL_SCHEMA = {
 }
 
 Level = Annotated[int | Literal["auto"], PlainValidator(_level), WithJsonSchema(_LEVEL_SCHEMA)]
-"""Of zstd."""
+"""A level of zstd."""
 
 
 def _congestion_control(text: str) -> str:
@@ -95,7 +95,7 @@ Lanes = Annotated[
         {"title": "number", "anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 1, "maximum": LANES_MAX}]}
     ),
 ]
-"""A number of lanes; None: to be found."""
+"""A number of lanes; None, for "auto": to be found out."""
 Dscp = Annotated[
     int,
     PlainValidator(_dscp),
@@ -125,4 +125,4 @@ def _host_name(value: Any) -> str:
 
 
 HostName = Annotated[str, PlainValidator(_host_name), shape("host name", HOST_NAME_PATTERN)]
-"""As in a Host header, in small letters."""
+"""A host name as in a Host header, in small letters."""
