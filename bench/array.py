@@ -21,7 +21,8 @@ from bench.sites import Address, free_port
 
 IQN = "iqn.2024-01.org.example:isthmus"
 PARAMETERS = {"MaxRecvDataSegmentLength": 262144}
-"""tgt's own 8192 puts a changing header into every 8 KiB of data, so that hardly a chunk repeats; arrays offer more."""
+"""tgt's default of 8192 puts a changing header into every 8 KiB of data, so that hardly a chunk repeats; arrays offer
+more."""
 PATIENCE_SECONDS = 60.0
 COMPARE_BYTES = 4 << 20
 
@@ -38,7 +39,7 @@ class IscsiTarget:
     """
 
     LONGEST = 107 - len("/tgtd.0")
-    """Bytes of its directory's path: a Unix socket's has 107 at most, and tgtd adds a number to the name (unix(7))."""
+    """Bytes of its directory's path at most: a Unix socket's path has 107 (unix(7)), and tgtd adds a number to it."""
 
     @classmethod
     def fits(cls, directory: Path) -> bool:
@@ -58,8 +59,9 @@ class IscsiTarget:
         """`directory` gets the units (empty, of these sizes) and the log; its path must be short (a Unix socket).
 
         `parameters`: keys of RFC 7143, section 13, that the target is to have beside `PARAMETERS`; `account`: name and
-        secret that initiators have to prove by CHAP; `listen`: where, beside loopback, if it is to be reached from
-        another network namespace. It is in the one in which it is entered. `port`: if it is to have a certain one.
+        secret that initiators have to prove by CHAP; `listen`: the address to listen on, which has to be another than
+        loopback if other network namespaces are to reach it; `port`: 0 for any free one. The target is in the network
+        namespace in which it is entered.
         """
         self.address: Address = ("127.0.0.1", port or free_port())
         self.units = [directory / f"unit{number}" for number in range(1, len(sizes) + 1)]
@@ -155,7 +157,7 @@ class IscsiTarget:
         if self._process.poll() is None:
             self._tgtadm("--lld", "iscsi", "--op", "delete", "--force", "--mode", "target", "--tid", "1")
             if self._tgtadm("--op", "delete", "--mode", "system").returncode:
-                self._process.kill()  # it does not answer, perhaps not yet, so it would not end
+                self._process.kill()  # it does not answer (perhaps it is still starting), so it would not end
         try:
             self._process.wait(PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
@@ -167,7 +169,7 @@ class IscsiTarget:
 
 
 def _speaks_iscsi() -> bool:
-    """Debian has the iSCSI driver as a module in a package of its own; elsewhere it is built in."""
+    """Whether qemu-img has its iSCSI driver: in Debian a module in a package of its own, elsewhere built in."""
     if glob("/usr/lib/*/qemu/block-iscsi.so") or glob("/usr/lib*/qemu*/block-iscsi.so"):
         return True
     formats = subprocess.run(["qemu-img", "--help"], capture_output=True, text=True, check=False).stdout
@@ -175,14 +177,14 @@ def _speaks_iscsi() -> bool:
 
 
 def copy_volume(source: Path | str, url: str, progress: Callable[[float], None] = lambda percent: None) -> float:
-    """Write a raw file, or what an iscsi:// address leads to, to an iSCSI unit with 16 writes in flight; the seconds.
+    """Write a raw file, or the unit at an iscsi:// address, to an iSCSI unit with 16 writes in flight.
 
-    Raises ArrayFailure.
+    Returns the seconds that it took. Raises ArrayFailure.
     """
     command = ["qemu-img", "convert", "-p", "-n", "-W", "-m", "16", "-f", "raw", "-O", "raw", str(source), url]
     started = time.monotonic()
     with (
-        TemporaryFile() as complaints,  # a pipe would have to be read at the same time as the other one
+        TemporaryFile() as complaints,  # a second pipe would have to be read at the same time as the first
         subprocess.Popen(
             bound(command),
             stdin=subprocess.DEVNULL,

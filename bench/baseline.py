@@ -22,7 +22,7 @@ READ_BYTES = 64 << 10
 
 
 class End(asyncio.BufferedProtocol):
-    """One of the two connections that a relay joins; what arrives is written to the other."""
+    """One of the two connections that a relay joins; what arrives on one is written to the other."""
 
     def __init__(self, made: "Callable[[End], Awaitable[None]] | None" = None) -> None:
         self._made = made
@@ -102,7 +102,7 @@ def context(directory: Path, own: str, peer: str, *, accepting: bool) -> ssl.SSL
 
 @contextmanager
 def plain_pair(directory: Path, to: Address) -> Iterator[Address]:
-    """Start both relays; the address that leads to `to` through them. The directory holds keys of east and west."""
+    """Start both relays, and yield the address that leads through them to `to`. The directory has the keys of both."""
     near, tunnel = ("127.0.0.1", free_port()), ("127.0.0.1", free_port())
     with ExitStack() as stack:
         stack.enter_context(_started(directory, "west", tunnel, to))

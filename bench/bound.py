@@ -12,7 +12,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """See above; a starter that has ended meanwhile is noticed."""
+    """See above. If the starter has ended before it was watched, the command is not started."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() == int(sys.argv[1]):
         os.execvp(sys.argv[2], sys.argv[2:])

@@ -29,7 +29,7 @@ class Figure:
 
     @property
     def met(self) -> str:
-        """For the last column."""
+        """The text of the table's last column."""
         if not self.identical:
             return "BYTES DIFFER"
         if self.excuse or not self.goals:
@@ -60,7 +60,7 @@ class Results:
                 yield from (goal._replace(what=f"{figure.line}, {goal.what}") for goal in figure.goals)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; goals with what became of them."""
+        """For JSON; each goal says whether it was met."""
         data = asdict(self)
         for case, figures in self.figures.items():
             for figure, written in zip(figures, data["figures"][case], strict=True):
@@ -87,7 +87,7 @@ def show(results: Results, titles: dict[str, str], console: Console) -> None:
 
 
 def case_table(title: str, figures: list[Figure]) -> Table:
-    """One case. An excuse stands where the values would."""
+    """The table of one case. Where a figure has an excuse, its number stands in place of the values."""
     columns = list(dict.fromkeys(name for figure in figures for name in figure.values))
     table = plain_table(title, "line", "", *columns, "met", figures=tuple(columns))
     excuses: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Benches that measure case after case, `make bench-wan` and `make bench-iscsi`: options, order, and what is kept.
+"""Benches that measure case after case (`make bench-wan`, `make bench-iscsi`): their options, order and results.
 
 A case is a function that takes the `Bench` (how long, where, whom to tell) and yields a `Figure` of
 `bench.case_results` for each line of its table.
@@ -22,19 +22,19 @@ from proxy.errors import ExitCode
 
 @dataclass(frozen=True)
 class Bench:
-    """A run."""
+    """One run of a benchmark, as cases see it."""
 
     directory: Path
     """For temporary files."""
     tell: Callable[[str], None]
     """Progress."""
     scale: float = 1.0
-    """Of all times and sizes."""
+    """Factor of all times and sizes."""
     lines: int = 100
     """At most so many lines of a case are measured."""
 
     def seconds(self, whole: float, least: float = 1.0) -> float:
-        """A time, scaled, but not below the least."""
+        """That many seconds, scaled, but not less than `least`."""
         return max(least, whole * self.scale)
 
 
@@ -57,7 +57,7 @@ class Benchmark:
     lacking: Callable[[], str | None]
     """Why it cannot run here, or nothing."""
     failures: tuple[type[Exception], ...] = ()
-    """What may go wrong beside `FAILURES`."""
+    """What may go wrong, besides `FAILURES`, without being a defect."""
 
     def run(self) -> ExitCode:
         """The command; its exit status."""
@@ -74,7 +74,7 @@ class Benchmark:
         self.measure(Bench(directory, tell, options.scale, options.lines), options.only, results)
 
     def _conclude(self, results: Results, file: Path | None, failure: str) -> bool:
-        """Write the figures, then show them: a terminal that was closed takes no more. Whether all is right."""
+        """Write the figures, then show them (in this order, since the terminal may be closed); whether all is right."""
         if failure and not any(results.figures.values()):
             return False
         written = not file or write(results.as_dict(), file)
@@ -84,7 +84,7 @@ class Benchmark:
     def measure(self, bench: Bench, names: list[str], results: Results) -> None:
         """These cases, one after another: nothing else competes for the cores. A case that fails ends only itself.
 
-        Of one that is interrupted, or ended by a defect, `results` says so.
+        If a case is interrupted or has a defect, `results` says so.
         """
         for name in names:
             figures = results.figures.setdefault(name, [])
@@ -108,7 +108,7 @@ class Benchmark:
 
 
 def scale(text: str) -> float:
-    """Raises argparse.ArgumentTypeError."""
+    """A scale, from an option. Raises argparse.ArgumentTypeError."""
     try:
         value = float(text)
     except ValueError:

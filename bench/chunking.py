@@ -24,7 +24,7 @@ from proxy.errors import ExitCode
 SIZE = 128 << 20
 AVERAGES = (4 << 10, 8 << 10, 16 << 10, 24 << 10, 32 << 10, 64 << 10)
 PIECE_BYTES = 512 << 10
-"""At least a chunk of the largest size."""
+"""Bytes that are cut at once; not less than the largest chunk."""
 TOKEN_BYTES = 33
 """What a reference costs on the wire."""
 
@@ -101,7 +101,8 @@ def _row(average: int, volume: bytes, versions: dict[str, bytes], framed: tuple[
 
 
 def named(chunker: Chunker, data: bytes) -> Iterator[tuple[bytes, int]]:
-    """Fingerprint and length of each chunk. Cut in pieces that stay in the cache until they are named."""
+    """Fingerprint and length of each chunk. The data is cut piece by piece, so that chunks are still in the processor's
+    cache when they are hashed."""
     view = memoryview(data)
     start = 0
     while start < len(view):

@@ -10,7 +10,7 @@ WINDOW_LOG = 27
 
 
 def compressed(volume: Iterable[bytes], level: int = LEVEL) -> int:
-    """Bytes that are left of it; above level 3 as with `--long`."""
+    """The volume's size after compression, in bytes; above level 3 as with `--long`."""
     long = level > 3
     parameters = zstandard.ZstdCompressionParameters.from_level(
         level, enable_ldm=long, window_log=WINDOW_LOG if long else 0

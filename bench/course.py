@@ -11,7 +11,7 @@ EVERY_SECONDS = 0.1
 
 
 class Sample(NamedTuple):
-    """A count, and when it was that."""
+    """A count at a time."""
 
     at: float
     """Seconds of the monotonic clock."""
@@ -33,11 +33,11 @@ class Course:
 
     @property
     def ended(self) -> float:
-        """When it had grown for the last time."""
+        """When it grew last: the first moment with the last count."""
         return next(sample.at for sample in self.samples if sample.so_far == self.samples[-1].so_far)
 
     def count(self, at: float) -> float:
-        """The count at that time; before the first and after the last sample, those."""
+        """The count at that time; before the first sample that of the first, after the last one that of the last."""
         place = bisect_left(self.samples, at, key=lambda sample: sample.at)
         if place in (0, len(self.samples)):
             return self.samples[min(place, len(self.samples) - 1)].so_far
@@ -45,21 +45,21 @@ class Course:
         return before.so_far + (after.so_far - before.so_far) * (at - before.at) / (after.at - before.at)
 
     def rate(self, start: float, end: float) -> float:
-        """Mean between two times; 0 if there is nothing between them."""
+        """Mean rate between two times; 0 unless `end` is later."""
         return (self.count(end) - self.count(start)) / (end - start) if end > start else 0.0
 
     def steady(self, settle: float, tail: float = 0.5) -> float:
-        """Mean without the first `settle` seconds after it began to grow, and without the last `tail` seconds."""
+        """Mean rate without the first `settle` seconds of growth, and without the last `tail` seconds."""
         return self.rate(self.began + settle, self.ended - tail)
 
     def windows(self, seconds: float, start: float, end: float) -> Iterator[float]:
-        """Means of all windows of that length between two times, one beginning at each sample."""
+        """Mean rates of all windows of that length between two times, one beginning at each sample."""
         for sample in self.samples:
             if start <= sample.at and sample.at + seconds <= end:
                 yield self.rate(sample.at, sample.at + seconds)
 
     def full_again(self, after: float, enough: float, seconds: float = 1.0) -> float | None:
-        """How long after a time a window of so many seconds begins whose mean is enough; None if there is none."""
+        """Seconds from `after` to the first window of that length whose mean is `enough`; None if there is none."""
         found = (
             sample.at - after
             for sample in self.samples
@@ -81,7 +81,7 @@ class Recorder:
 
     @property
     def course(self) -> Course:
-        """So far."""
+        """What has been recorded so far."""
         return Course(list(self._samples))
 
     def __enter__(self) -> Self:

@@ -4,11 +4,12 @@ A `Dataset` yields its bytes in buffers and never holds more than one, at gigaby
 output gives the random bytes, a fixed text of made-up words the rest.
 
 *Compressibility* is what zlib level 6 saves on the whole volume, in percent, within one point. Each page of 4 KiB is a
-run of random bytes, then one of text, then one of zeros; three parts of the text go with one of zeros until nothing
-random is left, from there on zeros replace text. *Duplicates* are the bytes of files that repeat an earlier file byte
-for byte at another page-aligned offset, in percent of all bytes, within one point. From 100 % only the first few files
-are excepted, and those are kept small. A file repeats itself only so far away that zlib does not notice, or it would be
-counted as compressible, too; volumes of less than 8 MiB have too little room for all that to be exact.
+run of random bytes, then one of text, then one of zeros. To be more compressible, a page has more text and zeros (three
+parts to one) in place of random bytes; once no random bytes are left, zeros replace text. *Duplicates* are the bytes of
+files that repeat an earlier file byte for byte at another page-aligned offset, in percent of all bytes, within one
+point; with 100 %, only the first few files repeat nothing, and those are kept small. A repetition is so far from its
+original that zlib does not find it, or it would count as compressible, too. Volumes of less than 8 MiB have too little
+room for all that to be exact.
 """
 
 import random
@@ -29,15 +30,15 @@ MEDIAN_FILE = 64 << 10
 SPREAD = 1.3
 """Standard deviation of the logarithm of the files' sizes: most lie between 18 and 230 KiB."""
 FEW, FEW_BYTES = 4, 48 << 10
-"""Files before the first repetition, and how much they have to hold."""
+"""Files before the first repetition, and the bytes that they have to come to."""
 APART = 33 << 10
 """Bytes from a file to its repetition, at least: zlib looks back 32 KiB."""
 KEPT = 1 << 16
-"""Files that may still be repeated, at most: of larger volumes a random choice."""
+"""Files that are remembered to be repeated, at most: of larger volumes a random choice."""
 TRIES = 8
 TEXT_BYTES = 4 << 20
 MAKING_TEXT = threading.Lock()
-"""Held while the text is made, which takes a third of a second: of volumes that begin at once each would make it."""
+"""Held while the text is made, which takes a third of a second: otherwise volumes that begin at once each would."""
 SYLLABLES = ("al", "ba", "di", "dur", "ent", "gar", "is", "ko", "mel", "ne", "or", "pol", "que", "ra", "ri", "so", "um")
 
 
@@ -81,16 +82,16 @@ class Originals:
         self._draw = draw
         self._files: list[File] = []
         self._places: list[int] = []
-        """Where each began last."""
+        """Where the last occurrence of each begins."""
         self._made = self._bytes = 0
 
     @property
     def are_few(self) -> bool:
-        """Too few for a repetition to be far enough away."""
+        """Whether there are too few for a repetition to be far enough from its original."""
         return self._made < FEW or self._bytes < FEW_BYTES
 
     def add(self, size: int, place: int) -> File:
-        """A new one."""
+        """A new file, remembered with its place."""
         file = File(self._made, size)
         self._made += 1
         self._bytes += size
@@ -103,7 +104,7 @@ class Originals:
         return file
 
     def repeat(self, place: int) -> File:
-        """One of them, any that is far enough away, otherwise the one that is farthest."""
+        """A file to repeat at `place`: a random one that is far enough away, or failing that the farthest one."""
         for _ in range(TRIES):
             index = self._draw.randrange(len(self._files))
             if place - self._places[index] >= APART:
@@ -155,7 +156,8 @@ class Dataset:
             yield file
 
     def _size_of_file(self, sizes: random.Random) -> int:
-        """Whole pages. The bound keeps a single file from moving the duplicates by more than a fraction of a point."""
+        """Bytes of a new file, in whole pages; so few that no single file moves the duplicates by more than a fraction
+        of a point."""
         few = ((100 - self.duplicates) / 100 / FEW + 1 / 512) * self.size
         largest = min(LARGEST_FILE, self.size / 128, few)
         pages = min(sizes.lognormvariate(0, SPREAD) * MEDIAN_FILE, largest) // PAGE
@@ -184,7 +186,7 @@ def field_volumes(size: int, seed: int = 0) -> list[Dataset]:
 
 
 def mix_for(compressibility: float) -> Mix:
-    """The page that is that compressible (percent)."""
+    """The mix of a page that is that compressible (percent)."""
     for (low, at_low), (high, at_high) in pairwise(KNOTS):
         if compressibility <= high:
             part = (compressibility - low) / (high - low)

@@ -38,9 +38,9 @@ MIB = 1 << 20
 SMALLEST_STORE = 128 * MIB
 PASSES = ("cold", "warm")
 COMPRESSION = "[compression]\nlevel = 1\n"
-"""As over a line of some 100 Mb/s to 1 Gb/s: without a line the sites would soon leave it out, for speed."""
+"""A fixed level, as over a line of some 100 Mb/s to 1 Gb/s: without a line, the sites would soon stop compressing."""
 ISCSI = "iSCSI"
-"""A volume that qemu-img writes to a target."""
+"""Name of the volume that qemu-img writes to a target."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Pass:
 
     @property
     def saved_by_compression(self) -> float:
-        """Percent of the array's bytes, as on the status page: of next to nothing left it is next to nothing."""
+        """Percent of the array's bytes, as on the status page: little if deduplication has left little to compress."""
         return saved(self.raw, self.raw - self.after_deduplication + self.after_compression)
 
     def as_dict(self) -> dict[str, Any]:
@@ -171,20 +171,20 @@ def replicate_by_iscsi(report: Report, pair: Pair, array: IscsiTarget, source: P
 
 
 def send(volume: Dataset, address: Address, advance: Callable[[int], None]) -> tuple[float, str]:
-    """Seconds, and what is wrong or nothing."""
+    """Send a volume; the seconds that it took, and what is wrong or nothing."""
     done = replicate(volume, address, advance)
     return done.seconds, done.complaint
 
 
 def write_unit(source: Path, url: str, unit: Path, progress: Progress, bar: TaskID) -> tuple[float, str]:
-    """Seconds, and what is wrong or nothing."""
+    """Have qemu-img write the file to a unit; the seconds that it took, and what is wrong or nothing."""
     size = source.stat().st_size
     seconds = copy_volume(source, url, lambda percent: progress.update(bar, completed=size * percent / 100))
     return seconds, "" if identical(source, unit) else "the target's unit differs from the volume"
 
 
 def measured(pair: Pair, volume: str, name: str, transfer: Callable[[], tuple[float, str]]) -> Pass:
-    """Do it and see what the near site counted meanwhile."""
+    """Do the transfer; the pass has what the near site counted meanwhile."""
     before = pair.east.status()["bytes"]
     seconds, complaint = transfer()
     after = pair.east.status()["bytes"]
@@ -259,7 +259,7 @@ def percent(value: float) -> str:
 
 
 def saved(before: int, after: int) -> float:
-    """Percent; negative if it grew."""
+    """Percent saved; negative if it grew."""
     return 100 * (1 - after / before) if before else 0.0
 
 

@@ -1,4 +1,4 @@
-"""How a bench ends: nothing that it made stays, and what it started ends at the latest when it is killed."""
+"""How a bench ends: nothing that it made stays, and what it started ends with it, even if it is killed."""
 
 import fcntl
 import os
@@ -16,18 +16,19 @@ from proxy.errors import NO_ROOM, ExitCode
 
 BOUND = Path(__file__).with_name("bound.py")
 SCRATCH = "isthmus-scratch-"
-"""How names of directories begin that are removed when nobody claims them: nothing else may be called so."""
+"""Beginning of the names of directories that are removed when nobody claims them: nothing else may be called so."""
 
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A directory for temporary files. Interrupts while it is removed, which may be gigabytes, leave nothing.
+    """A directory for temporary files. It may take long to remove; interrupts meanwhile leave nothing behind.
 
-    What is left by those that were killed goes first: the kernel has ended their claims, which are locks (flock(2)).
+    First, directories of benches that were killed are removed: the kernel has ended their claims, which are locks
+    (flock(2)).
     """
     for left in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
-        with suppress(OSError), _claim(left, fcntl.LOCK_NB):  # or another bench has it, or has just removed it
-            if any(left.iterdir()):  # an empty one may just begin
+        with suppress(OSError), _claim(left, fcntl.LOCK_NB):  # unless another bench has it, or just removed it
+            if any(left.iterdir()):  # an empty one may have been made just now, and not be claimed yet
                 _remove(left)
     directory = Path(tempfile.mkdtemp(prefix=SCRATCH))
     with _claim(directory):
@@ -39,7 +40,7 @@ def scratch() -> Iterator[Path]:
 
 @contextmanager
 def _claim(directory: Path, mode: int = 0) -> Iterator[None]:
-    """Raises OSError if somebody else has it and `mode` is LOCK_NB."""
+    """Hold the directory's lock. Waits for another process that has it; with LOCK_NB as `mode`, raises OSError."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | mode)
@@ -49,7 +50,7 @@ def _claim(directory: Path, mode: int = 0) -> Iterator[None]:
 
 
 def _remove(directory: Path) -> None:
-    """However often it is interrupted; that is told in the end."""
+    """Remove the directory, however often that is interrupted; raises KeyboardInterrupt afterwards."""
     try:
         shutil.rmtree(directory, ignore_errors=True)
     except KeyboardInterrupt:
@@ -58,7 +59,7 @@ def _remove(directory: Path) -> None:
 
 
 def program(main: Callable[[], int | None]) -> NoReturn:
-    """A bench as a program, which its signals end in order, and a full disk with a line: ends the process."""
+    """Run a bench as a program, and end the process: in order after signals, with one line if the disk is full."""
     try:
         with ended_in_order():
             sys.exit(main())
@@ -71,9 +72,9 @@ def program(main: Callable[[], int | None]) -> NoReturn:
 
 
 def bound(command: Sequence[str]) -> list[str]:
-    """The command so that the kernel kills it when we end, however we do.
+    """The command, changed so that the kernel kills it when this process ends, in whatever way.
 
-    It counts the thread that starts it, so from any but the main one the command stays as it is.
+    The kernel does so at the end of the thread that started it, so the command is changed in the main thread only.
     """
     if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
         return [*command]

@@ -14,7 +14,7 @@ class Goal(NamedTuple):
 
     what: str
     measured: float
-    """Infinite where that never was."""
+    """Infinite if what is measured never happened."""
     bound: float
     at_least: bool
     unit: str
@@ -25,7 +25,7 @@ class Goal(NamedTuple):
         return self.measured >= self.bound if self.at_least else self.measured <= self.bound
 
     def as_dict(self) -> dict[str, Any]:
-        """With what became of it. JSON knows no infinity, so that is None."""
+        """For JSON, with whether it was met. JSON has no infinity, so that becomes None."""
         data = self._asdict() | {"met": self.met}
         return data if math.isfinite(self.measured) else data | {"measured": None}
 

@@ -1,4 +1,4 @@
-"""What one core does of each step that a byte goes through, and the limit that follows.
+"""How fast one core does each step that a byte goes through (a kernel), and the limit that follows for a pair.
 
 Each kernel is run alone, as the product calls it, over the same data, 128 KiB at a time, so that it works in the cache
 as it does in the pipeline. A site cannot be faster than the sum of its kernels; two sites and the two ends on few
@@ -26,7 +26,7 @@ from dedupstore.fingerprint import fingerprint
 READ_BYTES = 128 << 10
 CONTAINER_BYTES = 4 << 20
 LEVEL = 1
-"""Of zstd, the product's default."""
+"""Level of zstd, the product's default."""
 INDEX_VALUE_BYTES = 18
 
 Kernels = dict[str, float]
@@ -61,7 +61,7 @@ class Limit:
 
 
 def limit(kernels: Kernels, name: str, store: str, cores: int | None = None) -> Limit:
-    """For a pass (cold or warm) with a store (memory or disk)."""
+    """The limit of a pass (cold or warm) with a store (memory or disk)."""
     near, far = (sum(kernels[kernel] for kernel in site) for site in WORK[name])
     if store == "disk" and name == "cold":
         near, far = near + kernels["index put"], far + kernels["index put"]
@@ -112,7 +112,7 @@ def _chunks(chunker: Chunker, reads: Sequence[bytes]) -> Iterator[bytes]:
 
 
 def _copy(reads: Sequence[bytes]) -> float:
-    """Into memory that is far larger than the caches, as a store is."""
+    """Seconds to copy into memory that is far larger than the caches, as a store is."""
     store = memoryview(bytearray(sum(map(len, reads))))
     at = 0
     started = time.process_time()
@@ -123,7 +123,8 @@ def _copy(reads: Sequence[bytes]) -> float:
 
 
 def _index(chunks: Sequence[bytes], room: Path) -> float:
-    """One transaction a container, as the disk store does; the disk's own time does not count as processor time."""
+    """Seconds to put the chunks into an index, one transaction a container, as the disk store does. This is processor
+    time, so the disk's own does not count."""
     with (
         tempfile.TemporaryDirectory(dir=room) as directory,
         closing(lmdb.open(directory, map_size=256 << 20, metasync=False)) as index,

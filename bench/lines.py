@@ -12,9 +12,9 @@ from proxy.plan import line as plan
 
 MBIT = 10**6
 LATE = 0.05
-"""Of the round trip."""
+"""Part of the round trip by which packets may be late."""
 FULL = 0.97
-"""Share of all cores from which on they, and not the line, are what limits."""
+"""Share of all cores from which on the cores limit, and not the line."""
 
 
 @dataclass(frozen=True)
@@ -36,27 +36,27 @@ class Setting:
 
     @property
     def bits(self) -> int:
-        """A second, whole IP packets."""
+        """Bits a second, counting whole IP packets."""
         return parse_rate(self.rate)
 
     @property
     def possible(self) -> plan.Line:
-        """What follows from the figures."""
+        """The line as `proxy.plan` reckons with it."""
         return plan.Line(self.bits, self.round_trip / 1000, self.loss / 100, self.mtu)
 
     @property
     def goodput(self) -> float:
-        """Bits of payload a second at best."""
+        """Bits of payload a second, at best."""
         return self.possible.goodput
 
     @property
     def texts(self) -> dict[str, str]:
-        """As the emulator is told."""
+        """The settings as texts for the emulator."""
         return {"rate": self.rate, "delay": f"{self.round_trip / 2:g}ms", "loss": f"{self.loss:g}%"}
 
     @property
     def way(self) -> Way:
-        """Each way, for the emulator."""
+        """Each of its two ways, for the emulator."""
         return Way.of(**self.texts)
 
     def volume(self, seconds: float) -> int:
@@ -73,7 +73,7 @@ def standing(setting: Setting) -> Iterator[Wan]:
 
 
 def widen(wan: Wan, setting: Setting) -> None:
-    """Let buffers at both ends grow to what is advised, four bandwidth-delay products; larger ones stay."""
+    """Let TCP's buffers at both ends grow to what is advised, four bandwidth-delay products; larger ones stay."""
     for end in wan.addresses:
         with wan.inside(end):
             for text in plan.sysctl_lines(setting.possible.advised, _limits("tcp_rmem"), _limits("tcp_wmem")):
@@ -92,7 +92,7 @@ def delivered(wan: Wan) -> int:
 
 
 def untrue(wan: Wan, setting: Setting) -> str:
-    """Why what was measured on this line since it stands means nothing, or nothing.
+    """Why measurements on this line, since it is up, mean nothing; or an empty string.
 
     One packet in a hundred may be late by a twentieth of the round trip, or by what `bench.wan.truth` allows.
     """
@@ -108,5 +108,5 @@ def untrue(wan: Wan, setting: Setting) -> str:
 
 
 def exhausted(used: float) -> str:
-    """Why a figure that misses its goal says nothing of the line, if so much of all cores was in use; or nothing."""
+    """Why a missed goal says nothing about the line when that share of all cores was in use; or an empty string."""
     return f"the cores were busy ({used:.0%})" if used >= FULL else ""

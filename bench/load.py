@@ -1,9 +1,10 @@
 """Ends that are faster than what is between them, each in a process of its own: `source`, `sink` and `echo`.
 
-The source sends a file that it has mapped, in large writes; the sink receives into memory that it has ready and
+The source sends a file that it has mapped, in large writes; the sink receives into memory that it has ready, and
 compares with the same file only after its clock has stopped. Both report times of the system's monotonic clock, so
-that a run lasts from the source's first write to the sink's last byte. Each connection begins with a `HEADING` that
-says which part of the file follows. Results are lines of JSON on stdout; `run` starts both and puts them together.
+a run lasts from the source's first write to the sink's last byte. Each connection begins with a `HEADING` that says
+which part of the file follows. Results are lines of JSON on stdout; `run` starts a source and puts both ends' results
+together.
 """
 
 import argparse
@@ -33,7 +34,7 @@ QUESTION_BYTES = 4096
 LOOPBACK = "127.0.0.1"
 CONNECTIONS_MAX = 256
 HEADING = struct.Struct(">QQI")
-"""Offset in the file, length, and how many other bytes come before it."""
+"""Offset in the file, length, and how many inserted bytes come before it."""
 DONE = b"."
 
 
@@ -43,7 +44,8 @@ class LoadFailure(Exception):
 
 @dataclass(frozen=True)
 class Shape:
-    """How the source sends: connections, and whether writes vary in size with pauses between, or bytes come first."""
+    """How the source sends: over how many connections, whether writes vary in size with pauses between them, and how
+    many bytes are inserted before the file's."""
 
     connections: int = 1
     varied: bool = False
@@ -85,7 +87,7 @@ def run(file: Path, via: Address, sink: Process, shape: Shape) -> Run:
 
 
 def ask(role: str, *arguments: str, module: str = "bench.load") -> dict[str, Any]:
-    """What a process of that role says in the end. Raises LoadFailure."""
+    """Run a process of that role to its end; what it says. Raises LoadFailure."""
     found: dict[str, Any] = json.loads(output_of(own(module, role, *arguments), LoadFailure, f"the {role}"))
     return found
 
@@ -104,7 +106,7 @@ def answer(process: Process) -> dict[str, Any]:
 
 
 def mapped(file: Path) -> mmap.mmap:
-    """The file, in memory before this returns."""
+    """The file, mapped and read into memory before this returns."""
     with file.open("rb") as opened:
         return mmap.mmap(opened.fileno(), 0, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE, prot=mmap.PROT_READ)
 
@@ -150,7 +152,7 @@ def _writes(shape: Shape, seed: int) -> Iterator[tuple[int, float]]:
 
 
 def sink(file: Path) -> None:
-    """Run after run: receive as many connections as make up the file, say when that was, compare, say the result."""
+    """Run after run: receive connections until they make up the file, say when that was, compare, say the result."""
     expected = memoryview(mapped(file))
     room = memoryview(mmap.mmap(-1, len(expected) + READ_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_POPULATE))
     with socket.create_server((LOOPBACK, 0), backlog=1024) as listener:
@@ -166,21 +168,21 @@ def sink(file: Path) -> None:
 
 
 def ended(connection: socket.socket) -> bool:
-    """Whether nothing came behind what was announced, up to the end of the other side. Closes it."""
+    """Whether the other side ends without sending more than it announced. Closes the connection."""
     connection.settimeout(PATIENCE_SECONDS)
     with connection:
         return not connection.recv(1)
 
 
 def clear(room: memoryview) -> None:
-    """So that the next run cannot be taken for the same by what this one has left."""
+    """Overwrite what this run has left, which could make the next one seem identical."""
     blank = bytes(READ_BYTES)
     for at in range(0, len(room) - READ_BYTES, READ_BYTES):
         room[at : at + READ_BYTES] = blank
 
 
 def same(one: memoryview, other: memoryview) -> bool:
-    """Compared piece by piece as bytes: comparing memoryviews themselves is a hundred times slower."""
+    """Whether both are equal. Pieces are compared as bytes, since comparing memoryviews is a hundred times slower."""
     pieces = range(0, len(one), READ_BYTES)
     return all(bytes(one[at : at + READ_BYTES]) == bytes(other[at : at + READ_BYTES]) for at in pieces)
 
@@ -192,7 +194,7 @@ class _Arrived:
     bytes: int
     """Plain bytes, those that were inserted included."""
     inserted_right: bool
-    """Those that were inserted are what was sent."""
+    """The inserted bytes arrived as they were sent."""
     connections: list[socket.socket]
     """Still open."""
 
@@ -219,7 +221,7 @@ def _receive(connection: socket.socket, room: memoryview) -> int:
 
 
 def fill(room: memoryview, connection: socket.socket) -> None:
-    """With what comes. Raises LoadFailure if that ends before."""
+    """Receive into `room` until it is full. Raises LoadFailure if the connection ends before."""
     received = 0
     while received < len(room):
         count = connection.recv_into(room[received : received + READ_BYTES])
@@ -255,7 +257,8 @@ def echo(host: str, size: int) -> None:
 
 
 def question(to: Address, count: int, size: int, every: float) -> None:
-    """Ask, and say how long the answers took: one question each `every` seconds, or each once the answer has come."""
+    """Ask, and say how long the answers took. A question goes every `every` seconds; if that is 0, when the answer to
+    the one before has come."""
     with socket.create_connection(to, timeout=PATIENCE_SECONDS) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         asked = _ask_by_the_clock(connection, count, size, every) if every else _ask_in_turn(connection, count, size)
@@ -263,7 +266,7 @@ def question(to: Address, count: int, size: int, every: float) -> None:
 
 
 def _ask_in_turn(connection: socket.socket, count: int, size: int) -> Iterator[float]:
-    """When each question was asked, once its answer has come."""
+    """Ask each question when the one before is answered; yields when it was asked, once its answer has come."""
     draw = random.Random(0)
     for _ in range(count):
         text = draw.randbytes(size)
@@ -274,7 +277,7 @@ def _ask_in_turn(connection: socket.socket, count: int, size: int) -> Iterator[f
 
 
 def _ask_by_the_clock(connection: socket.socket, count: int, size: int, every: float) -> Iterator[float]:
-    """Likewise; questions do not wait for the answers of those before them."""
+    """As `_ask_in_turn`, but a question every `every` seconds, without waiting for earlier answers."""
     texts = [random.Random(number).randbytes(size) for number in range(count)]
     times: queue.SimpleQueue[float] = queue.SimpleQueue()
 
@@ -308,7 +311,8 @@ def say(**fields: object) -> None:
 
 @contextmanager
 def telling() -> Iterator[None]:
-    """What fails within it is told to the bench alone: one that is interrupted has no more ears. Ends the process."""
+    """Tell a failure within it to the bench only, on stdout, and end the process: a bench that was interrupted does not
+    listen any more."""
     try:
         yield
     except (LoadFailure, OSError) as error:

@@ -14,9 +14,9 @@ from typing import Any
 from proxy import __version__
 
 BUSY = 0.5
-"""Load at the start above which a warning is given."""
+"""Load average at the start above which there is a warning."""
 KERNEL = Path("/proc/sys/net/ipv4")
-"""Its settings of TCP, of the network namespace that this thread is in."""
+"""The kernel's settings of TCP, those of the network namespace that this thread is in."""
 TOOLS = {
     "iperf3": ["iperf3", "--version"],
     "tgtd": ["tgtd", "--version"],
@@ -25,7 +25,7 @@ TOOLS = {
     "ssh": ["ssh", "-V"],
     "stunnel": ["stunnel", "-version"],
 }
-"""How each says its version, first line, on either stream."""
+"""The command by which each tool says its version, on either stream."""
 
 
 def warn_if_busy() -> None:
@@ -51,7 +51,7 @@ def machine_facts() -> dict[str, Any]:
 
 
 def all_facts() -> dict[str, Any]:
-    """Those, memory, and the versions of the tools that may take part."""
+    """What `machine_facts` gives, memory, congestion control, and the versions of the tools that may take part."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     chosen = KERNEL / "tcp_congestion_control"
     congestion = chosen.read_text().strip() if chosen.exists() else "unknown"
@@ -59,13 +59,13 @@ def all_facts() -> dict[str, Any]:
 
 
 def congestion_controls() -> list[str]:
-    """Those that this kernel has."""
+    """The congestion controls that this kernel offers."""
     return (KERNEL / "tcp_available_congestion_control").read_text().split()
 
 
 @cache
 def versions() -> dict[str, str]:
-    """Of the tools that are installed."""
+    """The versions of the tools that are installed."""
     return {name: _version(command) for name, command in TOOLS.items() if shutil.which(command[0])}
 
 
@@ -99,6 +99,6 @@ class Cores:
 
 
 def _ticks() -> tuple[int, int]:
-    """All, and idle ones (waiting for disks included), of all cores since boot."""
+    """Clock ticks of all cores since boot: all, and idle ones (waiting for disks included)."""
     user, nice, system, idle, waiting, *rest = map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:9])
     return user + nice + system + idle + waiting + sum(rest), idle + waiting

@@ -48,13 +48,13 @@ ONE_AFTER_ANOTHER = {
 
 
 class Pipeline:
-    """The run: what it measures goes into `results`."""
+    """One run; what it measures goes into `results`."""
 
     def __init__(self, size: int, memory_size: int, rounds: int) -> None:
-        """`size` bytes a transfer, `memory_size` for the test of resident memory with a disk store.
+        """`size`: bytes of a transfer; `memory_size`: those of the test of resident memory with a disk store.
 
-        One connection and many are compared in so many `rounds`, in turns: in a full store, and whatever else the
-        machine does. Latency is measured as often.
+        `rounds`: how often one connection and many are compared, in turns, so that both meet a full store and whatever
+        else the machine does. Latency is measured as often.
         """
         self.results = Results(machine_facts(), size)
         self._size = size
@@ -82,7 +82,7 @@ class Pipeline:
             self._files[kind] = self._directory / f"volume{number}"
             self._files[kind].touch()
             os.truncate(self._files[kind], self._size)
-        for kind, compressibility in KINDS.items():  # many are given data of their own in each round
+        for kind, compressibility in KINDS.items():  # the file of "many" gets new data in each round
             _fill(self._files[kind], Dataset(kind, self._size, compressibility))
 
     def _measure_kernels(self) -> None:
@@ -131,7 +131,7 @@ class Pipeline:
             self._note_peaks(pair, store_size)
 
     def _measure_many(self, pair: Pair, sink: Process) -> None:
-        """One connection and many in turns, each with data of its own; of many the round in the middle is shown."""
+        """One connection and many, in turns, each with data of its own. Of the rounds with many the median is shown."""
         found: dict[tuple[str, int], list[Measurement]] = defaultdict(list)
         for number in range(self._rounds):
             turns = (1, MANY) if number % 2 == 0 else (MANY, 1)
@@ -177,7 +177,7 @@ class Pipeline:
         )
 
     def _measure_latency(self) -> None:
-        """In rounds as well; each with a pair that knows none of the words."""
+        """Latency, in rounds as well, each with a new pair, to which all questions are new."""
         for number in range(self._rounds):
             tell(f"latency of questions and answers, {number + 1} of {self._rounds}")
             with load.listening("echo") as (address, _):
@@ -213,7 +213,7 @@ class Pipeline:
 
 
 def _fill(file: Path, data: Dataset) -> None:
-    """Write over what is there, in place: a sink has it mapped."""
+    """Overwrite the file in place, since a sink has it mapped."""
     with file.open("r+b") as opened:
         opened.writelines(data)
 
@@ -224,7 +224,7 @@ def name_of(kind: str) -> str:
 
 
 def size_of(text: str) -> int:
-    """Bytes, from an option; not so few that a connection of many would have none."""
+    """Bytes, from an option; not so few that one of many connections would have none."""
     try:
         size = parse_size(text)
     except ValueError as error:
@@ -249,7 +249,7 @@ def main() -> ExitCode:
 
 
 def conclude(results: Results, file: Path | None, failure: str) -> bool:
-    """Write the figures, then show them: a terminal that was closed takes no more. Whether all is right."""
+    """Write the figures, then show them (in this order, since the terminal may be closed); whether all is right."""
     if not results.kernels:
         return False
     results.failure = failure

@@ -15,7 +15,7 @@ from bench.tables import plain_table
 MB = 10**6
 MIB = 1 << 20
 MANY = 32
-"""Connections at once, beside one."""
+"""How many connections at once are compared with one."""
 STORES = ("memory", "disk")
 
 
@@ -26,7 +26,7 @@ class Measurement:
     store: str
     data: str
     name: str
-    """Pass: cold, warm, or how the warm one differs from the cold one."""
+    """The pass: cold, warm, or warm and in what way it differs from the cold one."""
     connections: int
     rate: float
     """Plain bytes a second."""
@@ -52,7 +52,7 @@ class Results:
     kernels: dict[str, dict[str, float]] = field(default_factory=dict)
     """Rate of one core by data and kernel."""
     limits: dict[str, dict[str, float]] = field(default_factory=dict)
-    """By data, pass and store."""
+    """What the kernels allow, by data, pass and store."""
     transfers: list[Measurement] = field(default_factory=list)
     many: dict[str, list[float]] = field(default_factory=dict)
     """By store and pass: rates of many connections, each divided by that of one in the same round."""
@@ -110,8 +110,8 @@ def _many_against_one(results: Results) -> Iterator[Goal]:
 
 
 def added_latency(results: Results, way: str) -> float:
-    """Seconds that a way adds to the direct one, in the round in the middle."""
-    # Of an interrupted run the last round may lack a way.
+    """Seconds that a way adds to the direct one: the median over the rounds."""
+    # In an interrupted run, the last round may lack a way.
     rounds = zip(results.latency[way], results.latency["direct"], strict=False)
     return statistics.median(found["median"] - direct["median"] for found, direct in rounds)
 

@@ -14,14 +14,15 @@ Process = subprocess.Popen[str]
 
 
 def own(module: str, *arguments: str) -> list[str]:
-    """The command of a program of the bench."""
+    """The command line of a program of the bench."""
     return [sys.executable, "-m", module, *arguments]
 
 
 def output_of(command: Sequence[str], failure: type[Exception], name: str = "") -> str:
-    """What it prints, once it has ended. Raises `failure` with the last of its complaints, subprocess.TimeoutExpired.
+    """What a command prints, once it has ended. Raises `failure` with the last line of its stderr if it fails, and
+    subprocess.TimeoutExpired.
 
-    `name`: what to call it, by default as the command does.
+    `name`: what to call it in a failure, by default the command's first word.
     """
     done = subprocess.run(
         bound(command), env=environment(), capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
@@ -41,7 +42,7 @@ def talking(command: Sequence[str]) -> Iterator[Process]:
         stdout=subprocess.PIPE,
         text=True,
         env=environment(),
-        process_group=0,  # an interrupt from the keyboard is for us
+        process_group=0,  # an interrupt from the keyboard is for us alone
     ) as process:
         try:
             yield process
@@ -50,13 +51,13 @@ def talking(command: Sequence[str]) -> Iterator[Process]:
 
 
 def next_line(process: Process) -> str:
-    """What such a process says next; empty if it has ended."""
+    """The next line that such a process prints; empty if it has ended."""
     assert process.stdout is not None
     return process.stdout.readline()
 
 
 def until(condition: Callable[[], object], seconds: float, every: float = 0.02) -> bool:
-    """Wait for that; whether it came true within so many seconds."""
+    """Wait for the condition, asking `every` seconds; whether it came true within `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

@@ -18,10 +18,10 @@ FAILURES: tuple[type[Exception], ...] = (SiteFailure, LoadFailure, WanFailure, O
 
 
 def measured(bench: str, measure: Callable[[Path], None], conclude: Callable[[str], bool]) -> ExitCode:
-    """Have the bench measure, with a directory for temporary files, and conclude; the exit status.
+    """Have the bench measure, with a directory for temporary files, and conclude; returns the exit status.
 
-    However it ends, `conclude` is told why that was too early, or nothing; it writes and shows what was measured until
-    then, and says whether all is right.
+    However measuring ends, `conclude` is called with why it failed, or an empty string. It writes and shows what was
+    measured until then, and says whether all is right.
     """
     failure = ""
     try:
@@ -40,7 +40,7 @@ def measured(bench: str, measure: Callable[[Path], None], conclude: Callable[[st
 
 
 def tell(line: str) -> None:
-    """How far it is."""
+    """Say on stderr how far the bench is."""
     print(line, file=sys.stderr, flush=True)
 
 
@@ -52,7 +52,7 @@ def whole(text: str) -> int:
 
 
 def file_to_write(text: str) -> Path:
-    """A path, from an option: told before an hour of measurements that nothing can be there. Raises as `whole`."""
+    """A path, from an option. Raises as `whole` if no file can be there: better now than after an hour of measuring."""
     file = Path(text)
     if file.is_dir() or not file.parent.is_dir():
         wrong = "is a directory; name a file" if file.is_dir() else f"is in no directory; make {file.parent} first"
@@ -61,7 +61,7 @@ def file_to_write(text: str) -> Path:
 
 
 def write(figures: object, file: Path) -> bool:
-    """The figures as data; False, and a complaint, if that cannot be."""
+    """Write the figures as JSON; False, and a complaint on stderr, if that cannot be done."""
     try:
         file.write_text(json.dumps(figures, indent=2) + "\n")
     except OSError as error:

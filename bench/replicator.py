@@ -36,7 +36,7 @@ class Transfer:
     verified: bool
     """What arrived is, byte for byte, what was sent."""
     complaint: str = ""
-    """Why not."""
+    """Why it is not verified."""
 
     @property
     def rate(self) -> float:
@@ -103,9 +103,9 @@ class Sink:
     def __init__(
         self, pause_every: int = 0, pause_seconds: float = 0.0, host: str = "127.0.0.1", window: int = 0
     ) -> None:
-        """A slow array: it stops reading for so many seconds after each so many bytes.
+        """`pause_every`, `pause_seconds`: as a slow array, stop reading for so long after each so many bytes.
 
-        `window`: bytes that it lets be on their way to it, at most (needs root); 0: as many as the kernel likes.
+        `window`: the most bytes that it lets be on their way to it (needs root); 0: as many as the kernel likes.
         """
         self._pause_every = pause_every
         self._pause_seconds = pause_seconds
@@ -160,7 +160,7 @@ class Sink:
             connection.close()
 
     def _clamp(self, end: socket.socket) -> None:
-        """The kernel forgets the bound when it learns the size of segments, so this is said again and again."""
+        """Bound the window. The kernel forgets the bound when it learns the size of segments, so this is repeated."""
         end.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, self._window)
 
     def _swallow(self, connection: socket.socket) -> bytes:

@@ -6,7 +6,7 @@ A `Pair` makes two sites on loopback, "east" with a forward and "west" with an e
         connect(pair.forwards["array"])
         pair.east.status()["bytes"]
 
-On the way out both sites drain; whatever does not end in time is killed.
+On leaving, both sites drain; what does not end in time is killed.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, Self
 
 from bench.ending import bound, scratch
 
-if TYPE_CHECKING:  # ends of load import this module, and start quicker without what reads settings
+if TYPE_CHECKING:  # the ends of `bench.load` import this module, and start sooner without `bench.wan`
     from bench.wan import Wan
 
 Address = tuple[str, int]
@@ -36,15 +36,15 @@ Address = tuple[str, int]
 START_SECONDS = 90.0
 STOP_SECONDS = 60.0
 ANSWER_SECONDS = 30.0
-"""All long enough for a machine that others keep busy."""
+"""All three are long enough for a machine that others keep busy."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 0.1
-"""Seconds between two questions to a site: the more, the longer it has been waited for."""
+"""Seconds between two questions to a site; they grow with the time that has been waited."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 TAIL_LINES = 20
 LOWEST_PORT, PORTS = 10_000, 22_000
 """Below those that Linux gives to outgoing connections (from 32768)."""
 CLAIMS = 256
-"""Ports that one process has claimed, at most: each costs a descriptor."""
+"""Ports that one process claims at a time, at most: each costs a descriptor."""
 _claims: deque[int] = deque()
 ROOT = Path(__file__).parents[1]
 
@@ -65,7 +65,7 @@ class Process(Protocol):
         """The exit status. Raises subprocess.TimeoutExpired."""
 
     def send_signal(self, sig: int, /) -> None:
-        """Unless it has ended."""
+        """Send a signal, unless the process has ended."""
 
 
 class Site:
@@ -77,12 +77,12 @@ class Site:
         self.log = directory / f"{name}.log"
         self.status_port = status_port
         self.inside: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
-        """Entered to start the process and to ask it, such as `bench.wan`'s way into a network namespace."""
+        """Makes the context in which the process is started and asked: with `bench.wan`, its network namespace."""
         self._process: Process | None = None
 
     @property
     def pid(self) -> int:
-        """Of the process that was started last; raises SiteFailure if there was none."""
+        """Id of the process that was started last. Raises SiteFailure if there was none."""
         if self._process is None:
             raise SiteFailure(f"site {self.name} was not started")
         return self._process.pid
@@ -93,7 +93,7 @@ class Site:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Start `isthmus serve`, without waiting; it dies with us. Its log is appended to."""
+        """Start `isthmus serve`, without waiting; it ends with this process. It appends to the log."""
         with self.log.open("ab") as log, self.inside():
             self._process = self._launch(log)
 
@@ -122,7 +122,10 @@ class Site:
         self.wait_for(lambda: bool(self.status()["store"]["prepared"]), "has not readied its store", seconds)
 
     def wait_for(self, condition: Callable[[], bool], otherwise: str, seconds: float = START_SECONDS) -> None:
-        """Poll the condition; a refused connection counts as no. Raises SiteFailure in the end."""
+        """Poll the condition until it is true; a refused connection counts as false.
+
+        Raises SiteFailure if the site ends, or after so many seconds: then `otherwise` says what is wrong.
+        """
         began = time.monotonic()
         while (waited := time.monotonic() - began) < seconds:
             if not self.running:
@@ -130,7 +133,7 @@ class Site:
             with contextlib.suppress(OSError, http.client.HTTPException):
                 if condition():
                     return
-            time.sleep(min(max(SHORTEST_PAUSE, waited / 20), LONGEST_PAUSE))  # to ask costs both of us CPU time
+            time.sleep(min(max(SHORTEST_PAUSE, waited / 20), LONGEST_PAUSE))  # asking costs both processes CPU time
         raise self._failure(f"{otherwise} after {seconds:.0f} s")
 
     def get(self, path: str) -> tuple[int, bytes]:
@@ -154,7 +157,7 @@ class Site:
         return found
 
     def peak_memory(self) -> int:
-        """Most bytes resident since the process started."""
+        """The most bytes that have been resident since the process started."""
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
@@ -215,8 +218,8 @@ class Pair:
 
         `tunnel_settings`: TOML added to both [tunnel] tables; `peer_settings`: to east's [[peer]]; `forward_settings`:
         to a forward, by its name.
-        `wan`: a line at whose ends the sites stand; what connects to a forward has to be at its east end then, and the
-        far addresses at its west end.
+        `wan`: a line between the sites; then whatever connects to a forward has to be at its east end, and the far
+        addresses have to be at its west end.
 
         Without a directory a temporary one is used and removed at the end. With one, certificates, stores and logs
         stay, so that a later pair starts warm.
@@ -245,7 +248,7 @@ class Pair:
         return self.east, self.west
 
     def cpu_seconds(self) -> float:
-        """That both sites have used so far."""
+        """CPU seconds that both sites have used so far."""
         return sum(site.cpu_seconds() for site in self.sites)
 
     def wait_prepared(self) -> None:
@@ -272,7 +275,7 @@ class Pair:
             self.close()
 
     def prepare(self) -> None:
-        """Keys that are missing, and both configuration files."""
+        """Make the keys that are missing, and both configuration files."""
         self.directory.mkdir(parents=True, exist_ok=True)
         for site in self.sites:
             if not (self.directory / f"{site.name}.key").exists():
@@ -300,7 +303,7 @@ class Pair:
                 raise SiteFailure(f"site {site.name} ended with status {code}; the end of its log:\n{site.tail()}")
 
     def close(self) -> None:
-        """Whatever still runs is killed; a temporary directory is removed."""
+        """Kill what still runs, and remove the directory if it is a temporary one."""
         for site in self.sites:
             site.kill()
         self._temporary.close()
@@ -344,13 +347,13 @@ def isthmus(*arguments: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Ours, with the packages beside this one on the path of modules."""
+    """This process's environment, with the directory of our packages on PYTHONPATH."""
     inherited = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *([inherited] if inherited else [])])}
 
 
 def ran(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    """A command of this Isthmus, once it has ended."""
+    """Run a command of this Isthmus to its end."""
     return subprocess.run(isthmus(*arguments), env=environment(), capture_output=True, text=True, check=False)
 
 
@@ -362,15 +365,15 @@ def keygen(site: str, directory: Path) -> None:
 
 
 def free_port() -> int:
-    """A loopback TCP port that nobody listens on now, and that the kernel gives to no connection meanwhile.
+    """A loopback TCP port that nobody listens on now, and that the kernel does not give to connections.
 
-    No other process that asks here is given it for as long as this one lives, or has asked for CLAIMS more.
+    No other process is given it here until this one ends, or has asked for CLAIMS more.
     """
     return free_ports(1)[0]
 
 
 def free_ports(count: int) -> range:
-    """So many in a row, as `free_port`."""
+    """So many consecutive ports, each as `free_port` gives it."""
     while True:
         first = LOWEST_PORT + secrets.randbelow(PORTS - count)
         with contextlib.suppress(OSError):
@@ -382,7 +385,7 @@ def free_ports(count: int) -> range:
 
 
 def _claim(port: int) -> None:
-    """By an abstract name (unix(7)), which leaves nothing behind. Raises OSError if somebody else has it."""
+    """Claim a port by an abstract socket name (unix(7)), which leaves nothing behind. Raises OSError if it is taken."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
         claim.bind(f"\0isthmus-port-{port}")
         _claims.append(claim.detach())

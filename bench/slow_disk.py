@@ -1,7 +1,7 @@
-"""A disk that reads as seldom as a hard disk whose head has to move each time: the kernel holds a process to that.
+"""Makes a disk as slow for a process as a hard disk whose head has to move for each read.
 
-By the block layer's limits for control groups, of either version (the kernel's cgroup-v1/blkio-controller and
-cgroup-v2, "IO Interface Files"). Needs root, and a file system on a disk of its own.
+The kernel does it, by the block layer's limits for control groups, of either version (the kernel's
+cgroup-v1/blkio-controller and cgroup-v2, "IO Interface Files"). Needs root, and a file system on a disk of its own.
 """
 
 import os
@@ -12,21 +12,21 @@ from pathlib import Path
 FIRST = Path("/sys/fs/cgroup/blkio")
 SECOND = Path("/sys/fs/cgroup")
 PREFIX = "isthmus-bench-"
-"""Of a group's name, before the number of the process that made it."""
+"""Beginning of a group's name; the id of the process that made it follows."""
 PROCESSES = "cgroup.procs"
 DEVICES = Path("/sys/dev/block")
 
 
 class NoSlowDisk(Exception):
-    """Why there can be none here."""
+    """Why there can be no slow disk here."""
 
 
 @contextmanager
 def slow_reads(directory: Path, iops: int) -> Iterator[Callable[[int], None]]:
-    """What it gives holds a process, by its id, to so many reads a second of the disk that `directory` lies on.
+    """Yields a function that holds a process, by its id, to `iops` reads a second of the disk that `directory` lies on.
 
-    Until the end, or that of the process. With control groups of the second version the root's children keep the
-    controller `io` from then on, which limits nobody by itself. Raises NoSlowDisk.
+    That lasts until the context or the process ends. With control groups of version 2 the root's children keep the
+    controller `io` afterwards, which by itself limits nobody. Raises NoSlowDisk.
     """
     disk = _disk(directory)
     groups = FIRST if FIRST.is_dir() else SECOND
@@ -52,7 +52,8 @@ def slow_reads(directory: Path, iops: int) -> Iterator[Callable[[int], None]]:
 
 
 def _disk(directory: Path) -> str:
-    """The number of the disk that the directory lies on; of a partition that of the whole, which alone has limits."""
+    """Device number of the disk that the directory lies on. Of a partition it is the whole disk's: only that can have
+    limits."""
     device = directory.stat().st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
     whole = DEVICES / number / "../dev"
@@ -60,7 +61,7 @@ def _disk(directory: Path) -> str:
 
 
 def _clear(groups: Path) -> None:
-    """Remove what benches that were killed have left."""
+    """Remove the groups that benches which were killed have left."""
     for group in groups.glob(f"{PREFIX}*"):
         if not Path("/proc", group.name.removeprefix(PREFIX)).exists():
             with suppress(OSError):
@@ -68,7 +69,7 @@ def _clear(groups: Path) -> None:
 
 
 def _limit(group: Path, disk: str, iops: int) -> None:
-    """Raises NoSlowDisk."""
+    """Limit the group's reads from the disk. Raises NoSlowDisk."""
     try:
         if group.parent == FIRST:
             (group / "blkio.throttle.read_iops_device").write_text(f"{disk} {iops}")
@@ -80,7 +81,7 @@ def _limit(group: Path, disk: str, iops: int) -> None:
 
 
 def _free(group: Path, process: int) -> None:
-    """A group that has processes stays."""
+    """Move the process out of the group, which cannot be removed while it has processes."""
     try:
         (group.parent / PROCESSES).write_text(str(process))
     except ProcessLookupError:

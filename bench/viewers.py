@@ -38,11 +38,11 @@ MB, MIB = 10**6, 1 << 20
 VIEWERS = 10
 """At each site."""
 MOST = 2.0
-"""Percent that they may cost."""
+"""Percent of throughput, and of CPU time for a byte, that they may cost."""
 _REQUEST = b"GET /api/v1/live HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
 _READ = 1 << 20
 POLLS = {"history?range=1h": 5.0, "streams": 4.0, "status": 5.0, "store": 10.0}
-"""What a page asks for, and each how many seconds."""
+"""What a page asks for, and every how many seconds."""
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Rounds:
     """CPU seconds of both sites for 2^30 bytes."""
 
     def note(self, rate: float, cost: float) -> None:
-        """A round is over."""
+        """Add a round's figures."""
         self.rates.append(rate)
         self.costs.append(cost)
 
@@ -73,7 +73,7 @@ class Comparison:
         self.rounds = rounds
 
     def run(self, directory: Path) -> None:
-        """Everything; `directory` has room for the volume."""
+        """Measure everything; `directory` has room for the volume."""
         file = directory / "volume"
         with file.open("wb") as opened:
             opened.writelines(Dataset("viewers", self.size))
@@ -100,7 +100,7 @@ class Comparison:
         return run.rate, (pair.cpu_seconds() - before) * (1 << 30) / run.bytes
 
     def goals(self) -> Iterator[Goal]:
-        """Of medians over the rounds' pairs: neighbours had the same machine."""
+        """Goals for medians of ratios, each of two transfers in a row, which the machine treated alike."""
         rates = [with_ / without for without, with_ in zip(self.alone.rates, self.watched.rates, strict=True)]
         costs = [with_ / without for without, with_ in zip(self.alone.costs, self.watched.costs, strict=True)]
         yield Goal("throughput lost", 100 * (1 - statistics.median(rates)), MOST, False, "%")
@@ -109,7 +109,7 @@ class Comparison:
 
 @contextlib.contextmanager
 def watching(sites: tuple[Site, ...]) -> Iterator[None]:
-    """Viewers at each site, in one process that yields to all others. It ends with the context.
+    """Viewers at each site, in one process of the lowest priority. It ends with the context.
 
     Raises LoadFailure if they cannot connect, or if one of them was no longer served before the context ended.
     """
@@ -123,7 +123,7 @@ def watching(sites: tuple[Site, ...]) -> Iterator[None]:
 
 
 def view(ports: list[int]) -> None:
-    """Read what all viewers are sent, until killed or one is no longer served. Says so when each was sent something."""
+    """Read what all viewers are sent, until killed or one is no longer served. Prints a line once all are served."""
     with selectors.DefaultSelector() as selector:
         for port in ports:
             for _ in range(VIEWERS):
@@ -143,7 +143,7 @@ def view(ports: list[int]) -> None:
 
 
 def poll(ports: list[int]) -> None:
-    """Ask for what is not sent by itself, each viewer at times of its own."""
+    """Ask for what `/api/v1/live` does not send, each viewer at times of its own."""
     due = [
         (every * number / VIEWERS, every, port, path)
         for port in ports
@@ -176,7 +176,7 @@ def show(comparison: Comparison, console: Console) -> None:
 
 
 def figures(comparison: Comparison) -> dict[str, object]:
-    """As data: of each transfer bytes and CPU seconds for 1 GiB, without viewers and with them."""
+    """The figures for JSON: of each transfer the rate and the CPU seconds for 1 GiB, without viewers and with them."""
     goals = [goal.as_dict() for goal in comparison.goals()]
     return {
         "machine": machine_facts(),
@@ -190,7 +190,7 @@ def figures(comparison: Comparison) -> dict[str, object]:
 
 
 def conclude(comparison: Comparison, file: Path | None, failure: str) -> bool:
-    """Write the figures, then show them: a terminal that was closed takes no more. Whether all is right."""
+    """Write the figures, then show them (in this order, since the terminal may be closed); whether all is right."""
     if not comparison.watched.rates:
         return False
     comparison.failure = failure
