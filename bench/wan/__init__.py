@@ -8,11 +8,11 @@
         wan.stats()["west"]["outage"]
 
 `settings` says what a line is like (`Line`, of two `Way`s), `model` what becomes of a packet, without any I/O.
-`keeper` is the process that a line lives in: it makes the `namespaces`, lets a `backend` join them, obeys, and removes
-everything at its end, which comes at the latest with that of the process that started it. A backend is the kernel's
-`netem`, where there is one, or a `carrier` for each way, which moves packets between TUN devices; `segments` knows what
-such a device hands over when TCP is in a hurry. `wan` is what tests and benches use; the command `isthmus wan` is made
-from the same parts.
+`keeper` is the process that keeps a line: it makes the `namespaces`, lets a `backend` join them, obeys requests, and
+removes everything at its end, which comes with that of the process that started it; a line of `isthmus wan` stays up
+until it is told to end. A backend is the kernel's `netem`, where there is one, or a `carrier` for each way, which moves
+packets between TUN devices; `segments` takes apart the large packets that such a device hands over. `wan` is what tests
+and benches use; the command `isthmus wan` is made from the same parts.
 """
 
 from bench.wan.errors import WanFailure

@@ -26,7 +26,7 @@ class Backend(Protocol):
     """tun or netem."""
 
     def set(self, line: Line) -> None:
-        """Other settings; the MTU stays."""
+        """Change the settings; the MTU stays as it is."""
 
     def outage(self, ways: tuple[str, ...], out: bool) -> None:
         """The ways go out, or come back."""
@@ -35,21 +35,21 @@ class Backend(Protocol):
         """By way; see `bench.wan.stats`."""
 
     def watched(self) -> list[socket.socket]:
-        """What becomes readable only if the line fails."""
+        """Sockets that become readable only if the line fails."""
 
     def close(self) -> None:
-        """The line goes. May be called again."""
+        """Take the line down. May be called again."""
 
 
 class TunBackend:
-    """Packets of one way are carried by a process of its own: two cores, no lock between them."""
+    """A line over TUN devices. A process of its own carries the packets of each way: two cores, no common lock."""
 
     name = "tun"
 
     def __init__(self, ends: dict[str, int], line: Line, seed: int | None, overrun: Callable[[str], int]) -> None:
         """`ends`: descriptors of TUN devices that are up, east and west; they are the caller's to close.
 
-        `overrun`: packets that the interface at that end dropped because nobody fetched them in time.
+        `overrun`: gives the packets that the interface at an end dropped because nobody fetched them in time.
         """
         self._overrun = overrun
         self._controls: dict[str, socket.socket] = {}
@@ -115,7 +115,8 @@ class TunBackend:
 
 
 def join(names: dict[str, str], line: Line, seed: int | None, kind: str) -> Backend:
-    """A line between these namespaces, which exist. `kind`: netem, tun, or auto for netem where it can do this line."""
+    """A line between these namespaces, which exist. `kind`: netem, tun, or auto: netem if it can do this line, else
+    tun."""
     missing = lacking_netem(names["east"]) if kind in ("netem", "auto") else "not wanted"
     if kind == "netem" and missing:
         raise WanFailure(f"this kernel has no netem; choose the backend tun ({missing})")

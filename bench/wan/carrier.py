@@ -1,10 +1,11 @@
 """The process that carries the packets of one way: from the TUN device of one end to that of the other.
 
-TCP's segments come many at once (`bench.wan.segments`), and each has a fate of its own. Those of one packet that are
-due at the same time leave together: that saves most of the work, and at low rates they are not due together.
+A packet that is read may hold many TCP segments (`bench.wan.segments`), and each segment has a fate of its own. Those
+of one packet that are due by the same time are written as one packet again: that saves most of the work, and at low
+rates they are not due together.
 
-It ends when its control socket does. While there is much traffic it rests between small bunches of packets, and single
-ones wake it when they come and when they are due, so that the ends of the connections have the CPU.
+The process ends when its control socket does. While there is much traffic it sleeps between small bunches of packets;
+otherwise it is woken when a packet comes or is due. So it leaves the CPU to the ends of the connections.
 """
 
 import contextlib
@@ -24,11 +25,11 @@ from bench.wan.segments import LONGEST, Packet
 from bench.wan.settings import Way
 
 GRAIN, LEAST_GRAIN, MOST_GRAIN = 0.01, 100e-6, 500e-6
-"""Packets that follow each other are looked after once in that share of the delay, within these bounds, in seconds."""
+"""While packets follow each other, the process sleeps for this share of the delay, within these bounds, in seconds."""
 BATCH = 128
-"""Segments that are read before it is looked again whether others are due; the last packet may bring more."""
+"""Segments that are read, about, before the process looks again whether others are due."""
 PERIOD_SECONDS = 1.0
-"""What rate and CPU are averages of."""
+"""Seconds over which rate and CPU are averaged."""
 LATE_STEP = 50e-6
 LATE_STEPS = 400
 """Lateness is counted in steps of 50 microseconds, up to 20 ms."""
@@ -36,11 +37,11 @@ MESSAGE_BYTES = 1 << 16
 _PR_SET_TIMERSLACK = 29
 
 Held = deque[tuple[Fate, Packet, int]]
-"""What becomes of a segment, what it came in, and its number there."""
+"""Segments under way: the fate of each, the packet that it came in, and its number there."""
 
 
 class Carrier:
-    """One way of the line, between two descriptors of TUN devices that do not wait."""
+    """One way of the line, between two descriptors of TUN devices, both non-blocking."""
 
     def __init__(self, model: Model, source: int, target: int, control: socket.socket) -> None:
         self._model, self._source, self._target, self._control = model, source, target, control
@@ -78,7 +79,7 @@ class Carrier:
         return max(0.0, min(due - time.monotonic(), PERIOD_SECONDS / 4))
 
     def _deliver(self, held: Held) -> int:
-        """Hand over what is due; how many segments. Those that came together and are due go together."""
+        """Write the segments that are due; how many. Those that came in one packet, and are due, go in one packet."""
         now, late, moved = time.monotonic(), self._late, 0
         while held and held[0][0].due <= now:
             fate, packet, first = held[0]
@@ -87,7 +88,7 @@ class Carrier:
             while held and held[0][0].due <= now and held[0][1] is packet and held[0][2] == end:
                 late[min(int((now - held.popleft()[0].due) / LATE_STEP), LATE_STEPS)] += 1
                 end += 1
-            with contextlib.suppress(OSError):  # nobody takes it: the namespace's interface is down
+            with contextlib.suppress(OSError):  # the namespace's interface is down
                 os.write(self._target, packet.cut(first, end))
             self._delivered_bytes += sum(packet.sizes[first:end])
             moved += end - first
@@ -95,7 +96,7 @@ class Carrier:
         return moved
 
     def _take(self) -> int:
-        """Take what has come in, a batch at most; how many segments. Each has a fate of its own."""
+        """Read what has come in, about a batch at most; how many segments. The model gives each its fate."""
         source, take, count = self._source, self._model.take, 0
         while count < BATCH:
             try:
@@ -126,10 +127,10 @@ class Carrier:
         return True
 
     def _change(self, way: Way) -> None:
-        """Other settings: of another rate those know, too, that wait for it."""
+        """Change the settings. Another rate also changes the fates of segments that wait for it."""
         change = self._model.set(way, time.monotonic())
         if change.longer == 1:
-            return  # as mostly: a look at 25,000 packets, which a fast line may hold, takes 40 ms
+            return  # the rate is as before, as mostly: going through 25,000 packets of a fast line takes 40 ms
         for held in (self._in_order, self._ahead):
             fates = change.of([fate for fate, _, _ in held])
             changed = [(fate, packet, number) for fate, (_, packet, number) in zip(fates, held, strict=True)]
@@ -137,7 +138,7 @@ class Carrier:
             held.extend(changed)
 
     def _switch(self, out: bool) -> None:
-        """The way goes out, and what is on it is lost; or it comes back."""
+        """Begin an outage, in which what is under way is lost, or end it."""
         self._model.out = out
         if out:
             self._model.counts.outage += len(self._in_order) + len(self._ahead)
@@ -162,7 +163,7 @@ class Carrier:
 
 
 def _hurry() -> None:
-    """Be woken in time, also on a busy machine: a line does not wait for a CPU."""
+    """Have the kernel wake this process in time, also on a busy machine: a line does not wait for a CPU."""
     ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1000)  # nanoseconds; the usual slack is 50 microseconds
     gc.disable()  # nothing here makes cycles, and a look at 10,000 packets takes milliseconds
     with contextlib.suppress(OSError):  # not in every container
@@ -180,7 +181,7 @@ class _Period:
         self._since, self._carried, self._used = time.monotonic(), 0, time.process_time()
 
     def see(self, carried: int) -> None:
-        """So many bytes since the start."""
+        """Take note of the bytes that were carried since the start; at the end of a period, update rate and CPU."""
         passed = time.monotonic() - self._since
         if passed < PERIOD_SECONDS:
             return
@@ -191,7 +192,7 @@ class _Period:
 
 
 def percentile(counts: list[int], share: float) -> int:
-    """Upper end of the step that holds that share of what was counted; 0 if nothing was."""
+    """Upper end, in steps, of the step in which that share of what was counted is reached; 0 if nothing was counted."""
     wanted, seen = sum(counts) * share, 0
     if not wanted:
         return 0

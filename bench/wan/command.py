@@ -1,7 +1,8 @@
 """The command `isthmus wan`: a line that stays up between commands, kept by a process in the background.
 
-In the runtime directory are, by the prefix of the namespaces' names, the socket that the process listens on and its
-log. All of it raises WanFailure, or OperatorError (USAGE) where nothing can be done here or nothing was asked for.
+The runtime directory has the socket that the process listens on, and its log; both are named by the prefix of the
+namespaces' names. All functions raise WanFailure, or OperatorError (USAGE) if no line can be emulated here or nothing
+was asked for.
 """
 
 import contextlib
@@ -63,17 +64,17 @@ def down(prefix: str) -> None:
 
 
 def change(prefix: str, toward: str, texts: Mapping[str, str]) -> None:
-    """Other settings of a line that is up."""
+    """Change settings of a line that is up."""
     if not texts:
         raise OperatorError("nothing is to be set; name a setting, such as --loss 1%", ExitCode.USAGE)
-    Way.of(**texts)  # what is wrong by itself is so whatever the line has now
+    Way.of(**texts)  # settings that are wrong by themselves are so whatever the line has now
     with _wan(prefix) as wan:
-        Line.from_dict(wan.ask({"do": "show"})["line"]).changed(toward, **texts)  # or together with that
+        Line.from_dict(wan.ask({"do": "show"})["line"]).changed(toward, **texts)  # may be wrong together
         wan.set(toward, **texts)
 
 
 def outage(prefix: str, toward: str, out: bool) -> None:
-    """Switch it on or off."""
+    """Begin or end an outage."""
     with _wan(prefix) as wan:
         wan.outage(out, toward)
 
@@ -103,7 +104,7 @@ def test(backend: str, as_json: bool) -> int:
 
 @contextlib.contextmanager
 def _after_others() -> Iterator[None]:
-    """One line after another comes up: two of one name would each remove the other's socket and namespaces."""
+    """Wait until no other line is coming up: two of one name would each remove the other's socket and namespaces."""
     directory = os.open(RUNTIME, os.O_RDONLY)
     try:
         fcntl.flock(directory, fcntl.LOCK_EX)
@@ -138,7 +139,7 @@ def _wan(prefix: str) -> Iterator[Wan]:
 
 
 def _end(prefix: str) -> str:
-    """What the log says last of a line that has ended by itself."""
+    """Why the last line of that name ended by itself, from its log; empty if none did."""
     log = _log_of(prefix)
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     return f" (the last one ended: {lines[-1]})" if lines else ""
@@ -151,7 +152,7 @@ def _named(prefix: str) -> None:
 
 
 def _ready(prefix: str) -> None:
-    """Raises WrongSetting or OperatorError where nothing can be done."""
+    """Raises WrongSetting if no line can have that name, OperatorError if there can be no lines here."""
     _named(prefix)
     _possible()
 
@@ -163,7 +164,7 @@ def _possible() -> None:
 
 
 def _connect(prefix: str) -> socket.socket | None:
-    """To the keeper, if it lives."""
+    """A connection to the keeper, or None if it does not live."""
     control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     control.settimeout(PATIENCE)
     try:

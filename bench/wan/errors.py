@@ -6,7 +6,7 @@ class WanFailure(Exception):
 
 
 class WrongSetting(WanFailure):
-    """What was given for a setting; `wrong` begins with that and ends with the remedy."""
+    """A setting has a wrong value; `wrong` begins with what was given, and ends with the remedy."""
 
     def __init__(self, setting: str, wrong: str) -> None:
         super().__init__(f"{setting} {wrong}")

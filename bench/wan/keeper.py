@@ -1,8 +1,8 @@
-"""The process that a line lives in: makes the namespaces and what joins them, obeys, and removes all of it at its end.
+"""The process that keeps a line: makes the namespaces and what joins them, obeys, and removes all of it at its end.
 
 Standard input is a socket to the process that started this one; its argument is a `Task` in JSON. The first message
 says that the line is up, or why not. Then each request is answered, in JSON, with {"answer": ...} or {"error": ...}.
-Without `Task.path` the line ends with that socket; with it, it listens there until it is told to end.
+Without `Task.path` the line ends with that socket; with it, the process listens there until it is told to end.
 """
 
 import contextlib
@@ -24,13 +24,13 @@ from bench.wan.task import Task
 
 
 class Keeper:
-    """Obeys requests."""
+    """Answers requests about the line, and carries them out."""
 
     def __init__(self, backend: Backend, line: Line) -> None:
         self._backend, self._line = backend, line
 
     def run(self, starter: socket.socket, listener: socket.socket | None) -> None:
-        """Until told to end, or the starter ends if there is no listener. Raises WanFailure if the line fails."""
+        """Serve until told to end; without a listener, until the starter ends. Raises WanFailure if the line fails."""
         talks = [starter]
         while True:
             watched = self._backend.watched()
@@ -47,13 +47,13 @@ class Keeper:
                     each.close()
 
     def _hear(self, talk: socket.socket) -> bool:
-        """One request; False if there will be no more."""
+        """Receive and answer one request; False if there will be no more."""
         try:
             message = talk.recv(MESSAGE_BYTES)
             if not message:
                 return False
             _say(talk, self._answer(json.loads(message)))
-        except OSError:  # who asked has gone
+        except OSError:  # the other side has gone
             return False
         return True
 
@@ -75,7 +75,7 @@ class Keeper:
         return {"answer": self.shown()}
 
     def shown(self) -> dict[str, Any]:
-        """What line this is."""
+        """The backend and the settings of this line."""
         return {"backend": self._backend.name, "line": self._line.as_dict()}
 
 

@@ -1,9 +1,9 @@
 """What happens to a packet on one way of a line. No I/O; time and random numbers are arguments.
 
 A packet waits until the packets before it have left at the line's rate, if the queue has room for it; then it takes
-the delay. That needs no events: when the line will be free says how long the queue is, and when the packet leaves.
-Departures (`Fate`) come in order, but for packets that overtake, which are in order among themselves. Another rate
-changes the fates of those that wait for it (`Change`).
+the delay. That needs no events: the time at which the line will be free says how long the queue is, and when the
+packet leaves. Arrivals (`Fate.due`) come in order, except those of packets that overtake, which are in order among
+themselves. Another rate changes the fates of packets that wait for it (`Change`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -44,27 +44,27 @@ class Fate(NamedTuple):
     copies: int
     """2 if it arrives twice."""
     leaves: float
-    """When it is through with waiting for the rate; then it takes the delay."""
+    """When it has waited for the rate, and begins to take the delay."""
 
 
 class Change(NamedTuple):
-    """Of the rate, while packets wait."""
+    """A change of the rate, which also concerns packets that wait for it."""
 
     now: float
     longer: float
     """How many times as long it takes from now on until a packet leaves."""
 
     def leaves(self, before: float) -> float:
-        """When what would have left then does."""
+        """When a packet leaves that would have left at `before`."""
         return before if before <= self.now else self.now + (before - self.now) * self.longer
 
     def of(self, fates: Iterable[Fate]) -> Iterator[Fate]:
-        """What becomes of packets that were taken before, in their order."""
+        """The new fates of packets that were taken before, in their order."""
         due = float("-inf")
         for fate in fates:
             leaves = self.leaves(fate.leaves)
             moved = leaves - fate.leaves if leaves != fate.leaves else 0.0
-            due = max(due, fate.due + moved)  # jitter is as it was
+            due = max(due, fate.due + moved)  # each keeps its jitter
             yield fate._replace(due=due, leaves=leaves)
 
 
@@ -87,9 +87,9 @@ class Model:
         self.set(way, 0.0)
 
     def set(self, way: Way, now: float) -> Change:
-        """Other settings, for packets that are taken from now on; none of them overtakes those taken before.
+        """Change the settings for packets that are taken from now on; none of these overtakes those taken before.
 
-        But what waits for the rate waits for the new one: what that does to packets taken before.
+        Packets that wait for the rate wait for the new one: returns what that changes for packets taken before.
         """
         change = Change(now, 8 / way.rate / self._seconds_a_byte)
         self._free_at = change.leaves(self._free_at)
@@ -106,7 +106,7 @@ class Model:
 
     @property
     def delay(self) -> float:
-        """Seconds, as set."""
+        """Seconds of delay, without jitter."""
         return self._way.delay
 
     def cut(self) -> None:

@@ -1,6 +1,6 @@
-"""Network namespaces, interfaces and addresses, by way of `ip`; and a TUN device inside a namespace.
+"""Makes network namespaces, interfaces and addresses by the command `ip`, and TUN devices inside a namespace.
 
-Needs root. Raises WanFailure with the words of `ip` or the kernel.
+Needs root. Functions raise WanFailure with the words of `ip` or the kernel.
 """
 
 import contextlib
@@ -72,7 +72,7 @@ def run(command: Sequence[str]) -> str:
 
 
 def names(prefix: str) -> dict[str, str]:
-    """Of the namespaces east and west."""
+    """Names of the namespaces east and west."""
     return {end: f"{prefix}-{end}" for end in ADDRESSES}
 
 
@@ -88,19 +88,19 @@ def add(namespace: str) -> None:
 
 
 def remove(namespace: str) -> None:
-    """Remove the namespace's name, if it is there; what runs in it keeps it until it ends."""
+    """Remove the namespace's name, if it is there; processes in it keep the namespace until they end."""
     try:
         if exists(namespace):
             run(["ip", "netns", "delete", namespace])
     except WanFailure:
-        if exists(namespace):  # and nobody else has removed it meanwhile
+        if exists(namespace):  # otherwise somebody else has removed it meanwhile
             raise
 
 
 def bring_up(namespace: str | None, address: str, mtu: int) -> None:
-    """Give the line's interface its address and MTU; without IPv6's own chatter, so that only packets sent count.
+    """Give the line's interface its address and MTU, and have IPv6 send nothing by itself: only packets of ours count.
 
-    `namespace`: None for that of this process.
+    `namespace`: None is that of this process.
     """
     ip = ["ip", "-n", namespace] if namespace else ["ip"]
     interface = [*ip, "link", "set", "dev", INTERFACE]
@@ -110,9 +110,9 @@ def bring_up(namespace: str | None, address: str, mtu: int) -> None:
 
 
 def dropped(namespace: str) -> int:
-    """Packets that were to be sent by the line's interface there, and that it had no room for.
+    """Packets that the line's interface there dropped for want of room, instead of sending them.
 
-    Read from /proc, not asked of `ip`: whoever watches a line asks ten times a second.
+    Read from /proc, without `ip`: whoever watches a line asks ten times a second.
     """
     with inside(namespace):
         lines = Path("/proc/thread-self/net/dev").read_text().splitlines()
@@ -127,7 +127,7 @@ def open_tun(namespace: str) -> int:
 
 
 def open_tun_here() -> int:
-    """A TUN device in this thread's namespace; it is there as long as the descriptor, which does not wait, is open.
+    """The non-blocking descriptor of a new TUN device in this thread's namespace; the device lasts until it is closed.
 
     TCP comes in packets of many segments: see `bench.wan.segments`.
     """
@@ -147,9 +147,10 @@ def open_tun_here() -> int:
 
 @contextlib.contextmanager
 def inside(namespace: str) -> Iterator[None]:
-    """This thread is in the namespace, and so is for good what it opens or starts here: sockets, processes, threads.
+    """Within this context, this thread is in the namespace; other threads are not.
 
-    Other threads are not. (os.setns is there from Python 3.12 only.)
+    Sockets that it opens here, and processes and threads that it starts, stay there for good. (os.setns is there from
+    Python 3.12 only.)
     """
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
@@ -163,7 +164,7 @@ def inside(namespace: str) -> Iterator[None]:
 
 
 def enter(where: Path) -> None:
-    """This thread is in that network namespace from now on. Raises WanFailure."""
+    """Move this thread into that network namespace. Raises WanFailure."""
     try:
         namespace = os.open(where, os.O_RDONLY)
     except OSError as error:

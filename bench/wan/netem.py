@@ -1,7 +1,7 @@
 """A line made by the kernel: a veth pair whose ends have the queueing discipline netem, with tbf in it for the rate.
 
-What differs from the emulator over TUN devices: losses happen before the queue and so do not use the line's rate.
-netem's jitter changes the order of packets, and nothing in it knows of a path MTU, so lines with either are not made.
+What differs from the emulator over TUN devices: losses happen before the queue, and so do not use the line's rate.
+netem's jitter changes the order of packets, and it has no path MTU, so lines with either are refused.
 """
 
 import json
@@ -14,11 +14,11 @@ from bench.wan.errors import WanFailure
 from bench.wan.settings import OTHER, WAYS, Line, Way
 
 MOST_PACKETS = 1_000_000
-"""On their way in netem: never what limits; the queue is tbf's."""
+"""Packets that may be on their way in netem: so many that this never limits. The queue is tbf's."""
 ETHERNET_BYTES = 14
-"""What tbf counts of each packet beside the packet."""
+"""What tbf counts for each packet besides its own bytes."""
 BURST_SECONDS = 0.001
-"""How long tbf may have rested and make up for it."""
+"""How much of a rest, in seconds at the rate, tbf may make up for at once."""
 
 
 def lacking(namespace: str) -> str:
@@ -60,7 +60,7 @@ def tbf(way: Way, mtu: int) -> list[str]:
 
 
 def commands(namespace: str, way: Way, mtu: int, out: bool) -> list[list[str]]:
-    """What sets the end in that namespace to send so."""
+    """Commands that make the end in that namespace send as that way says."""
     replace = ["tc", "-n", namespace, "qdisc", "replace", "dev", namespaces.INTERFACE]
     return [
         [*replace, "root", "handle", "1:", "netem", *netem(way, out)],
@@ -69,12 +69,12 @@ def commands(namespace: str, way: Way, mtu: int, out: bool) -> list[list[str]]:
 
 
 def clearing(namespace: str) -> list[str]:
-    """What throws away the packets that wait or are on their way, and the settings."""
+    """The command that throws away the packets that wait or are on their way, and the settings."""
     return ["tc", "-n", namespace, "qdisc", "delete", "dev", namespaces.INTERFACE, "root"]
 
 
 def veth(names: dict[str, str]) -> list[list[str]]:
-    """What makes the pair of interfaces. Segments are cut by TCP itself, so that losses are of single packets."""
+    """Commands that make the pair of interfaces. TCP cuts its segments itself, so that single packets are lost."""
     east, west, name = names["east"], names["west"], namespaces.INTERFACE
     return [
         ["ip", "-n", east, "link", "add", name, "type", "veth", "peer", "name", name, "netns", west],
@@ -94,7 +94,7 @@ def _percent(share: float) -> str:
 
 @dataclass
 class _Sum:
-    """Of the counters of earlier settings, which end when the line is cut."""
+    """Sums of counters: tc's own begin anew whenever an outage begins or ends."""
 
     delivered: int = 0
     delivered_bytes: int = 0
@@ -109,7 +109,7 @@ class NetemBackend:
     name = "netem"
 
     def __init__(self, names: dict[str, str], line: Line) -> None:
-        """`names`: of the namespaces east and west."""
+        """`names`: those of the namespaces east and west."""
         if reason := unable(line):
             raise WanFailure(f"{reason}; choose the backend tun")
         self._names, self._line = names, line

@@ -1,4 +1,4 @@
-"""What packets meet on a line, measured from outside: numbered UDP packets one way, or one TCP connection."""
+"""Measures a line from outside: by numbered UDP packets one way, or by one TCP connection."""
 
 import contextlib
 import socket
@@ -15,19 +15,19 @@ PORT = 9
 HEADERS = 28
 """Bytes of IP and UDP."""
 SILENCE = 1.0
-"""Seconds beyond the delay without a packet that mean that no more will come, once all were sent."""
+"""Once all packets were sent: if none comes for so many seconds beyond the delay, no more will come."""
 ROOM = 64 << 20
 _SO_TIMESTAMPNS, _SO_RCVBUFFORCE, _TCP_CONGESTION = 35, 33, 13
 _STAMP = struct.Struct("qq")
 
 
 class Arrival(NamedTuple):
-    """A packet that came."""
+    """A packet that arrived."""
 
     number: int
     sent: float
     came: float
-    """Seconds of the same clock; the kernel's word."""
+    """By the same clock as `sent`, in seconds; the kernel's time stamp."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Findings:
 
 
 def judge(sent: int, size: int, arrivals: list[Arrival]) -> Findings:
-    """Of packets numbered from 0, `size` bytes each with their headers. Needs two arrivals at least."""
+    """What a train of `sent` packets, numbered from 0, of `size` bytes with headers, has met. Needs two arrivals."""
     came = {arrival.number for arrival in arrivals}
     lost = [number for number in range(sent) if number not in came]
     runs = sum(number - 1 in came or number == 0 for number in lost)
@@ -74,7 +74,7 @@ def train(wan: Wan, packets: int, size: int, pause: float, delay: float) -> Find
         try:
             arrivals = list(_arrivals(sink, sender))
         except BaseException:
-            end.set()  # an interrupt takes the line away, and who still sent would complain of that
+            end.set()  # an interrupt takes the line down, of which a thread that still sent would complain
             raise
         finally:
             sender.join()
@@ -98,7 +98,7 @@ def _arrivals(sink: socket.socket, sender: threading.Thread) -> Iterator[Arrival
         try:
             packet, [(_, _, stamp), *_], _, _ = sink.recvmsg(_STAMP.size, 64)
         except TimeoutError:
-            if sending:  # on a busy machine it may stand still for seconds
+            if sending:  # the sender may stand still for seconds, on a busy machine
                 continue
             return
         number, sent = _STAMP.unpack(packet)
@@ -107,7 +107,7 @@ def _arrivals(sink: socket.socket, sender: threading.Thread) -> Iterator[Arrival
 
 
 def tcp_rate(wan: Wan, congestion: str, settle: float, seconds: float) -> float:
-    """Bits of payload a second that one TCP connection brings from east to west, once it had `settle` seconds."""
+    """Bits of payload a second that one TCP connection carries from east to west, after `settle` seconds."""
     with wan.inside("west"):
         listener = socket.create_server((wan.addresses["west"], PORT))
     with wan.inside("east"):
@@ -132,7 +132,7 @@ def _fill(near: socket.socket) -> None:
 
 
 def _take(far: socket.socket, seconds: float) -> int:
-    """Bytes that came in that time."""
+    """Receive for that time; how many bytes came."""
     room, taken, until = bytearray(1 << 20), 0, time.monotonic() + seconds
     while time.monotonic() < until:
         taken += far.recv_into(room)

@@ -1,20 +1,20 @@
-"""TCP segments that the kernel hands over many at once, since the TUN device says that it cuts them itself.
+"""Packets of many TCP segments, as the kernel hands them over because the TUN device says that it cuts them itself.
 
-Before each packet is a header of ten bytes, `struct virtio_net_hdr` of linux/virtio_net.h. What it calls TCP of many
-segments has the headers of one, and a longer payload. Its checksum is left to be computed: it holds the sum of the
-pseudo-header only, and a kernel that is given such a packet takes it for right. `Packet` knows its segments, and makes
-a packet of any run of them, just as the kernel would. No I/O.
+Before each packet is a header of ten bytes, `struct virtio_net_hdr` of linux/virtio_net.h. A packet that it calls TCP
+of many segments has the headers of one segment, and a longer payload. Its checksum field holds only the sum of the
+pseudo-header; a kernel that is given such a packet takes it for right. `Packet` knows its segments, and makes a packet
+of any run of them, just as the kernel would. No I/O.
 """
 
 import struct
 
 _HEADER = struct.Struct("=BBHHHH")
-"""Flags, kind, bytes of headers, payload of a segment, where what is summed begins, and where the sum is from there."""
+"""Flags, kind, bytes of headers, payload of a segment, where the summed part begins, and where in it the sum is."""
 HEADER_BYTES = _HEADER.size
 LONGEST = HEADER_BYTES + 40 + 65_535
-"""An IPv6 packet's own header does not count in its length."""
+"""Bytes of the longest packet: 40, of IPv6's own header, do not count in its length."""
 _ALONE = 0
-"""The kind of a packet that is one segment, or no TCP."""
+"""The kind of a packet that is one segment, or not TCP."""
 _NUMBER = struct.Struct("!H")
 _SEQUENCE = struct.Struct("!I")
 _LENGTH, _ID, _SUM = 2, 4, 10
@@ -24,16 +24,16 @@ _HEADER_6 = 40
 _SEQUENCE_AT, _DATA_AT, _FLAGS_AT = 4, 12, 13
 """Offsets in a TCP header."""
 _ONLY_FIRST, _ONLY_LAST = 0x80, 0x09
-"""Flags of TCP that only the first segment has, CWR, and only the last one, FIN and PSH."""
+"""Flags of TCP that only the first segment has (CWR), and those that only the last one has (FIN and PSH)."""
 
 
 class Packet:
-    """What was read from a TUN device: one segment, or many."""
+    """A packet that was read from a TUN device: one segment, or many."""
 
     __slots__ = ("_bytes", "_headers", "_step", "sizes")
 
     def __init__(self, read: bytes) -> None:
-        """`read`: with the header before it."""
+        """`read`: the packet with the virtio header before it."""
         self._bytes = read
         self._headers = self._step = 0
         self.sizes = [len(read) - HEADER_BYTES]
@@ -67,7 +67,7 @@ class Packet:
         return b"".join((run, payload))
 
     def _change_tcp(self, run: bytearray, tcp: int, first: int, end: int) -> None:
-        """Sequence number and flags."""
+        """Give the run its own sequence number and flags."""
         (sequence,) = _SEQUENCE.unpack_from(run, tcp + _SEQUENCE_AT)
         _SEQUENCE.pack_into(run, tcp + _SEQUENCE_AT, (sequence + first * self._step) & 0xFFFFFFFF)
         if first:
@@ -77,7 +77,7 @@ class Packet:
 
 
 def _change_ip(run: bytearray, size: int, first: int) -> None:
-    """Length, and with IPv4 the number of the packet, of which each segment has its own."""
+    """Give the run its own length, and with IPv4 its own packet number: each segment has one."""
     if run[HEADER_BYTES] >> 4 == 6:
         _NUMBER.pack_into(run, HEADER_BYTES + _LENGTH_6, size - _HEADER_6)
         return
@@ -89,7 +89,7 @@ def _change_ip(run: bytearray, size: int, first: int) -> None:
 
 
 def _add_to(run: bytearray, at: int, number: int) -> None:
-    """Add to a number there, as below."""
+    """Add to the number at that place, as `_add` does."""
     (old,) = _NUMBER.unpack_from(run, at)
     _NUMBER.pack_into(run, at, _add(old, number))
 

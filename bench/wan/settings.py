@@ -3,7 +3,7 @@
     Line.of(rate="45Mbit", delay="50ms", loss="1%")                      # both ways alike
     Line(west=Way.of(rate="155Mbit"), east=Way.of(rate="2Mbit"))         # each its own
 
-"west" is the way toward west, that is, what east sends. Both values are immutable; `Way.changed` makes others.
+"west" is the way toward west, that is, what east sends. `Line` and `Way` are immutable; `changed` makes others.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ SHARE_REMEDY = 'write a percentage from 0% to 100%, such as "0.1%"'
 
 
 def parse_share(text: str) -> float:
-    """0 to 1, from "0.1%". Raises ValueError."""
+    """A share of 0 to 1, from "0.1%". Raises ValueError."""
     number = text.removesuffix("%")
     if number == text or not number.replace(".", "", 1).isdecimal() or not number.isascii():
         raise ValueError("is not a percentage")
@@ -72,7 +72,7 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
     "jitter": show_duration,
     "queue": show_size,
 }
-"""How a setting is written that is more than a number."""
+"""How settings with units are written; all others are plain numbers."""
 
 
 @dataclass(frozen=True)
@@ -125,17 +125,18 @@ class Way:
         return cls().changed(**texts)
 
     def changed(self, **texts: str) -> Self:
-        """Another way with these settings different, given as texts. Raises WanFailure."""
+        """This way with these settings changed, given as texts. Raises WanFailure."""
         parsed: dict[str, Any] = {name: _parse(name, text) for name, text in texts.items()}
         return replace(self, **parsed)
 
     @property
     def onset(self) -> float:
-        """The chance that a packet after one that was not lost begins a run of losses."""
+        """The chance that a run of losses begins after a packet that was not lost."""
         return min(1.0, self.loss / (self.burst * (1 - self.loss))) if self.loss < 1 else 1.0
 
     def queue_bytes(self, mtu: int) -> int:
-        """The length of the queue; by default what the line carries in a round trip, if both ways take `delay`."""
+        """The length of the queue in bytes; by default what the line carries in a round trip of twice `delay`, but not
+        less than the smallest queue."""
         default = max(round(self.rate / 8 * 2 * self.delay), SMALLEST_QUEUE, SMALLEST_QUEUE_PACKETS * mtu)
         return self.queue or default
 
@@ -177,7 +178,7 @@ class Line:
         return cls(way, way, mtu)
 
     def changed(self, toward: str = "both", **texts: str) -> Self:
-        """Another line with these settings of the way toward west, east or both different. Raises WanFailure."""
+        """This line with these settings changed, of the way toward west, east or both. Raises WanFailure."""
         return replace(self, **{name: getattr(self, name).changed(**texts) for name in chosen(toward)})
 
     def way(self, name: str) -> Way:
@@ -190,7 +191,7 @@ class Line:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """What `as_dict` gave."""
+        """The line of which `as_dict` gave that data."""
         known = {each.name for each in fields(Way)}
         ways = {name: Way(**{key: data[name][key] for key in known}) for name in WAYS}
         return cls(mtu=data["mtu"], **ways)

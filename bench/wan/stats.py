@@ -1,4 +1,4 @@
-"""What `stats` tells of each way of a line. A netem line has those of `MEANINGS` only."""
+"""Names and meanings of what `stats` says of each way of a line. A netem line has those of `MEANINGS` only."""
 
 SETTINGS = {
     "rate": "bits a second",
@@ -24,7 +24,7 @@ MEANINGS = {
     "on_the_way": "packets that wait or are on their way",
     "waiting_bytes": "bytes that wait for the rate",
 }
-"""Names of both backends, with what they mean."""
+"""Names that both backends have, with what they mean."""
 
 OF_TUN = {
     "size": "bytes that came in",

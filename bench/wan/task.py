@@ -7,18 +7,18 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Task:
-    """What line to keep."""
+    """The line that a keeper is to make and keep."""
 
     prefix: str
-    """Of the namespaces' names."""
+    """Beginning of the namespaces' names."""
     line: dict[str, Any]
     """As `Line.as_dict` gives it."""
     seed: int | None = None
-    """For the random numbers; None takes others each time. netem has its own."""
+    """Seed of the random numbers; with None they differ each time. netem has random numbers of its own."""
     backend: str = "auto"
     """netem, tun, or auto: netem where there is one and it can do this line."""
     path: str = ""
-    """Where a Unix socket listens for requests, or empty."""
+    """Where the keeper listens for requests on a Unix socket; empty: nowhere."""
 
     def to_json(self) -> str:
         """For the command line."""

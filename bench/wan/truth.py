@@ -1,7 +1,7 @@
 """`isthmus wan test`: is the emulator true on this machine? Lines measured from outside, beside their settings.
 
 First packets: loss, length of runs of losses, delay and rate of trains of UDP packets. Then speed: one TCP connection
-on lines that get faster and faster, until the emulator cannot keep up.
+on faster and faster lines, to see how long the emulator keeps up.
 """
 
 import json
@@ -30,9 +30,9 @@ SIZE, FULL = 200, 1500
 PACKETS = 10_000
 SECONDS_OF_RATE = 3.0
 PUSH = 1.2
-"""How much more than the rate is sent to measure it."""
+"""How many times the rate is sent to measure it."""
 SETTLE, MEASURE = 3.0, 4.0
-"""Seconds of a TCP connection before it is measured, and meanwhile."""
+"""Seconds for which a TCP connection runs before it is measured, and for which it is measured."""
 PAYLOAD = (1500 - 52) / 1500
 ENOUGH = 0.97
 """Share of what the rate allows at which the emulator keeps up."""
@@ -53,7 +53,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Speed:
-    """How the emulator does at a rate."""
+    """How well the emulator keeps up with a rate."""
 
     rate: float
     """Bits a second, as set."""
@@ -68,12 +68,12 @@ class Speed:
 
     @property
     def true(self) -> bool:
-        """It keeps up."""
+        """Whether it keeps up."""
         return self.share >= ENOUGH and self.late <= MOST_LATE and not self.overrun
 
 
 def run(backend: str, as_json: bool) -> int:
-    """Measure, show; FAILED if a line is not what it should be. Raises WanFailure."""
+    """Measure and show; returns FAILED if packets do not meet what a line is set to. Raises WanFailure."""
     found = [measured for texts in LINES for measured in packets_on(texts, backend)]
     speeds = [speed_at(rate, backend) for rate in RATES]
     if as_json:
@@ -87,7 +87,7 @@ def run(backend: str, as_json: bool) -> int:
 def packets_on(
     texts: dict[str, str], backend: str, packets: int = PACKETS, seconds: float = SECONDS_OF_RATE
 ) -> Iterator[Measured]:
-    """What trains of packets meet on a line, within what chance and a busy machine excuse.
+    """What trains of packets meet on a line; each figure is true if chance and a busy machine explain the difference.
 
     `packets`: of the train that measures loss and delay; `seconds`: how long the rate is measured.
     """

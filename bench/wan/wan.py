@@ -1,4 +1,4 @@
-"""A line that is up, for those who use it: tests, benches, the command `isthmus wan`."""
+"""A line that is up, as tests, benches and the command `isthmus wan` use it."""
 
 import contextlib
 import json
@@ -24,10 +24,10 @@ ROOT = Path(__file__).parents[2]
 
 
 class Wan:
-    """A line that is up. Usable from any thread. All but the fields may raise WanFailure."""
+    """A line that is up. Usable from any thread. All methods may raise WanFailure."""
 
     def __init__(self, prefix: str, control: socket.socket) -> None:
-        """`control`: to the keeper."""
+        """`control`: the socket to the keeper."""
         self.namespaces = namespaces.names(prefix)
         """Names of the network namespaces east and west, as `ip netns` knows them."""
         self.addresses = dict(namespaces.ADDRESSES)
@@ -40,25 +40,25 @@ class Wan:
         return ["ip", "netns", "exec", self.namespaces[end]]
 
     def inside(self, end: str) -> contextlib.AbstractContextManager[None]:
-        """Sockets that are opened, and processes that are started by this thread within it, are at that end for good.
+        """A context in which this thread is at that end.
 
-        Threads that are started within it stay there.
+        Sockets that it opens within it, and processes and threads that it starts, stay at that end for good.
         """
         return namespaces.inside(self.namespaces[end])
 
     def listens(self, end: str, port: int) -> bool:
-        """Whether somebody there waits for TCP connections: without one, which might be taken for the only one."""
+        """Whether somebody there listens on that TCP port. Makes no connection: the listener may take only one."""
         return bool(namespaces.run([*self.command(end), "ss", "-Hltn", f"sport = :{port}"]).strip())
 
     def set(self, toward: str = "both", **texts: str) -> None:
-        """Other settings, as in `Line.of`, for packets sent from now on, of the way toward west, east or both.
+        """Change settings, as in `Line.of`, of the way toward west, east or both, for packets sent from now on.
 
-        Another rate is also that of packets that wait for it.
+        Another rate also holds for packets that wait for it already.
         """
         self.ask({"do": "set", "toward": toward, "texts": texts})
 
     def outage(self, out: bool, toward: str = "both") -> None:
-        """Packets toward west, east or both vanish, also those that are on their way; or the line is back."""
+        """Begin an outage, in which packets toward west, east or both vanish, also those on their way; or end it."""
         self.ask({"do": "outage", "toward": toward, "out": out})
 
     def stats(self) -> dict[str, dict[str, Any]]:
@@ -76,7 +76,7 @@ class Wan:
             namespaces.run([*self.command(end), "sysctl", "-q", "-w", f"{name}={value}"])
 
     def ask(self, request: dict[str, Any]) -> Any:
-        """The keeper's answer."""
+        """Send a request to the keeper; its answer."""
         with self._lock:
             with contextlib.suppress(OSError):  # then there will be no answer either
                 self._control.send(json.dumps(request).encode())
@@ -85,10 +85,10 @@ class Wan:
 
 @contextlib.contextmanager
 def line(settings: Line, *, prefix: str = "", seed: int | None = None, backend: str = "auto") -> Iterator[Wan]:
-    """A line, for as long as this lasts. Raises WanFailure where there can be none; `lacking` tells beforehand.
+    """A line, for as long as the context lasts. Raises WanFailure where there can be none; `lacking` tells beforehand.
 
-    `prefix`: of the namespaces' names; by default they are unique. `seed`: for the random numbers, so that the same
-    packets (by number, not by content) are lost each time; netem has none. `backend`: see `Task`.
+    `prefix`: beginning of the namespaces' names; by default a unique one. `seed`: of the random numbers, so that the
+    same packets (by number, not by content) are lost each time; netem takes none. `backend`: see `Task`.
     """
     task = Task(prefix or f"wan-{secrets.token_hex(4)}", settings.as_dict(), seed, backend)
     keeper, control = start(task, None)
@@ -102,7 +102,10 @@ def line(settings: Line, *, prefix: str = "", seed: int | None = None, backend: 
 
 
 def start(task: Task, log: Path | None) -> tuple[subprocess.Popen[bytes], socket.socket]:
-    """A keeper whose line is up, and the socket to it. `log` takes its complaints, otherwise they go to stderr."""
+    """Start a keeper and wait until its line is up; the process, and the socket to it.
+
+    Its complaints go to `log`, or without one to stderr.
+    """
     if reason := lacking():
         raise WanFailure(f"no line can be emulated here: {reason}")
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -114,7 +117,7 @@ def start(task: Task, log: Path | None) -> tuple[subprocess.Popen[bytes], socket
             stdout=output or subprocess.DEVNULL,
             stderr=output,
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
-            start_new_session=True,  # an interrupt from the keyboard is for us; the line goes with us
+            start_new_session=True,  # an interrupt from the keyboard is for us alone
         )
     ours.settimeout(PATIENCE)
     try:
@@ -141,7 +144,7 @@ def lacking() -> str:
 
 
 def answer_on(control: socket.socket) -> Any:
-    """The next answer. Raises WanFailure if it is an error, or does not come."""
+    """The keeper's next answer. Raises WanFailure if it is an error, or does not come."""
     try:
         message = control.recv(MESSAGE_BYTES)
     except TimeoutError:
