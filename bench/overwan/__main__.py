@@ -24,7 +24,7 @@ CASES = {
     "urgency": Case("512 bytes and back during bulk, ms more than bare", urgency),
     "shares": Case("Shares of the line, Mb/s on the wire", shares),
 }
-"""In the order in which they are measured."""
+"""All cases, in the order in which they are measured."""
 
 
 def no_line() -> str:

@@ -1,7 +1,7 @@
-"""Whether one of many streams has the whole line when the others, which stay, have nothing more to send.
+"""Whether one of many streams gets the whole line when the others stay open, but have nothing more to send.
 
-An array keeps its connections. What each was granted while it was busy is lacking to the one that goes on, unless it is
-given back.
+An array keeps its connections. The credit that each of them was granted while it was busy is missing for the one that
+goes on, unless it is given back.
 """
 
 import threading
@@ -26,16 +26,16 @@ from bench.wan import Wan
 SETTING = Setting("1Gbit")
 STREAMS = 32
 FIRST = 24 << 20
-"""Bytes of each while all are busy."""
+"""Bytes that each sends while all are busy."""
 GATHERED, MEASURED = 6.0, 8.0
-"""Seconds until the one has what the others do not use, and that count then."""
+"""Seconds in which the one stream may take over what the others do not use, and seconds that are measured then."""
 PATIENCE_SECONDS = 300.0
 ENOUGH = 90.0
 """Percent of iperf3 with BBR, as on all fast lines."""
 
 
 class Guest(Stream):
-    """A stream that rests, once it has sent its first bytes, until it is told to go on."""
+    """A stream that sends its first bytes, and then rests until it is told to go on."""
 
     def __init__(self, wan: Wan, to: Address, volume: Dataset, first: int) -> None:
         super().__init__(wan, to, volume)
@@ -43,7 +43,7 @@ class Guest(Stream):
         self._on = threading.Event()
 
     def go_on(self) -> None:
-        """Send the rest, too."""
+        """Have it send the rest."""
         self._on.set()
 
     def __exit__(
@@ -69,7 +69,7 @@ def alone(bench: Bench) -> Iterator[Figure]:
     gathered, measured = bench.seconds(GATHERED), bench.seconds(MEASURED)
     with standing(SETTING) as wan:
         bench.tell(f"{SETTING.text}: iperf3 -C bbr")
-        settle = max(1, round(gathered / 2))  # whole seconds, and never none: slow start does not count
+        settle = max(1, round(gathered / 2))  # whole seconds, at least one: slow start does not count
         plain = iperf.rate(wan, "bbr", round(measured), settle) if "bbr" in iperf.offered() else None
         with pair_on(wan, "array") as (pair, sinks), ExitStack() as stack:
             first = max(1 << 20, round(FIRST * bench.scale) >> 20 << 20)
@@ -89,7 +89,7 @@ def alone(bench: Bench) -> Iterator[Figure]:
 
 
 def _goes_on(guest: Guest, sink: Sink, gathered: float, measured: float) -> float:
-    """Bytes a second, after some seconds."""
+    """Have the stream go on; its bytes a second in the seconds that are measured."""
     with Recorder(lambda: sink.received) as recorder:
         guest.go_on()
         time.sleep(gathered + measured)

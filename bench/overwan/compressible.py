@@ -1,4 +1,4 @@
-"""How long compressible data takes, beside the best that compression in one piece and a perfect line would do."""
+"""How long compressible data takes, compared with compression in one piece and a perfect line."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ WORST = 8.0
 
 
 def compressible(bench: Bench) -> Iterator[Figure]:
-    """One stream, cold."""
+    """One cold stream."""
     size = SETTING.volume(bench.seconds(SECONDS, 2.0) / (1 - COMPRESSIBILITY / 100))
     volume = Dataset("compressible", size, COMPRESSIBILITY)
     bench.tell(f"zstd -{LEVEL} --long of {size >> 20} MiB")

@@ -25,14 +25,14 @@ SECONDS, FAST_SECONDS = 20.0, 12.0
 """How long a stream fills its line."""
 FAST = 100 * MBIT
 SETTLE = 4.0
-"""Seconds until slow start is over, and what it lost has been sent again: for the pair and iperf3 alike."""
+"""Seconds that do not count, for the pair and iperf3 alike: then slow start is over, and what it lost sent again."""
 ROUNDS = 3
-"""Of iperf3 with BBR and the pair, in turns: of which packets are lost, either makes 36 to 42 Mb/s of the same line."""
+"""Rounds of iperf3 with BBR and the pair, in turns: by which packets are lost, either gets 36 to 42 Mb/s of a line."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """How the tunnel sends, and what it should reach of iperf3 with BBR, in percent."""
+    """How the tunnel sends, and how many percent of iperf3 with BBR it should reach."""
 
     name: str
     settings: str
@@ -43,7 +43,7 @@ class Way:
 
 
 class Run(NamedTuple):
-    """One stream."""
+    """What one stream did."""
 
     transfer: Transfer
     course: Course
@@ -51,7 +51,7 @@ class Run(NamedTuple):
     used: float
     """Share of all cores."""
     settle: float = SETTLE
-    """Seconds that do not count, as of iperf3."""
+    """Seconds that do not count, as for iperf3."""
 
 
 AS_SHIPPED = Way("as shipped", "", 97, rounds=ROUNDS)
@@ -85,7 +85,8 @@ def _on(bench: Bench, setting: Setting, ways: list[Way], seconds: float) -> Iter
 
 
 def _excuse(setting: Setting, figure: Figure, runs: list[Run]) -> str:
-    """Slow lines leave the cores to whoever is measured: what is missed there is missed by its own fault."""
+    """That the cores were busy, if a goal was missed on a fast line. A slow one leaves the cores free, so a miss there
+    is the pair's own."""
     if setting.bits < FAST or figure.met == "yes":
         return ""
     return exhausted(statistics.median(run.used for run in runs))
@@ -98,12 +99,12 @@ def _plain_tcp(bench: Bench, wan: Wan, setting: Setting, control: str, seconds: 
 
 
 def settled(seconds: float) -> int:
-    """Seconds that do not count of so many, in the units of iperf3, which takes whole ones: never none."""
+    """How many of so many seconds do not count: whole ones, since iperf3 takes no others, and at least one."""
     return max(1, round(min(SETTLE, seconds / 4)))
 
 
 def sent(wan: Wan, setting: Setting, seconds: float, settings: str = "") -> Run:
-    """One stream of new bytes for about so long."""
+    """Send one stream of new bytes, for about so many seconds."""
     volume, cores = Dataset("fill", setting.volume(seconds)), Cores()
     with (
         pair_on(wan, "array", tunnel_settings=settings) as (pair, sinks),
@@ -132,6 +133,6 @@ def judged(setting: Setting, way: Way, runs: list[Run], plain: Mapping[str, floa
 
 
 def _steady(way: Way, run: Run) -> float:
-    """Bytes a second once the stream has found its rate, and its lanes."""
+    """Bytes a second once the stream has found its rate and, where it has to, its number of lanes."""
     whole = run.course.ended - run.course.began
     return run.course.steady(whole / 2 if way.lanes else run.settle)

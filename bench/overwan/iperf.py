@@ -1,4 +1,4 @@
-"""What plain TCP does on a line: one connection of iperf3 from east to west, with a congestion control of choice."""
+"""What plain TCP does on a line: one connection of iperf3 from east to west, with a chosen congestion control."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ from bench.wan import Wan, WanFailure
 
 PORT = 5201
 PATIENCE_SECONDS = 60.0
-"""Beyond the time that it is asked to send."""
+"""Seconds that iperf3 may take beyond the time for which it is asked to send."""
 CONTROLS = ("bbr", "cubic")
 
 
@@ -44,9 +44,9 @@ def rate(wan: Wan, control: str, seconds: int, settle: int) -> float:
 
 @contextmanager
 def bulk(wan: Wan, control: str, seconds: int) -> Iterator[None]:
-    """One connection fills the line meanwhile, for so many seconds at most.
+    """Within the context one connection fills the line, for so many seconds at most.
 
-    Raises WanFailure if it has ended by then: what was measured beside it is of an empty line.
+    Raises WanFailure if it has ended before the context: then what was measured beside it was on an empty line.
     """
     with _sending(wan, control, seconds, 0) as (sender, _):
         yield
@@ -67,8 +67,8 @@ def received(report: dict[str, Any]) -> float:
 
 
 class _Iperf:
-    """One end of it. Its report goes to a file: it has a kilobyte for each second, and would wait where a pipe is full
-    that is not read yet."""
+    """One end of iperf3. Its report goes to a file: it has a kilobyte for each second, so a pipe that is not read yet
+    would be full, and iperf3 would wait."""
 
     def __init__(self, process: Process, output: IO[str]) -> None:
         self._process, self._output = process, output
@@ -89,7 +89,7 @@ class _Iperf:
 
     @property
     def complaint(self) -> str:
-        """Once it has ended: what its report says of an error, what it has said beside that, or nothing."""
+        """After its end: the error in its report, otherwise what it wrote to stderr, or nothing."""
         assert self._process.stderr is not None
         said = self._process.stderr.read().strip()
         try:
@@ -100,7 +100,7 @@ class _Iperf:
 
 @contextmanager
 def _sending(wan: Wan, control: str, seconds: int, settle: int) -> Iterator[tuple[_Iperf, _Iperf]]:
-    """Sender and receiver; both have ended afterwards."""
+    """A sender and its receiver; both have ended after the context."""
     at = ["-p", str(PORT), "-J"]
     with _started([*wan.command("west"), "iperf3", "-s", "-1", *at]) as receiver:
         if not until(lambda: wan.listens("west", PORT), PATIENCE_SECONDS, 0.05):

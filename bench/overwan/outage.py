@@ -1,4 +1,4 @@
-"""How soon a line is full again after it was out in the middle of a transfer."""
+"""How soon a line is full again after an outage in the middle of a transfer."""
 
 import time
 from collections.abc import Iterator
@@ -16,17 +16,17 @@ from bench.wan import Wan
 
 SETTING = Setting(loss=1)
 REPEATS = 3
-"""When the sites dial again is jittered."""
+"""More than one outage, since the time at which sites dial again has jitter."""
 BEFORE, OUTAGE, AFTER = 12.0, 30.0, 12.0
 """Seconds."""
 SETTLE = 4.0
 FULL = 0.9
-"""Of the rate before."""
+"""Share of the rate before the outage at which the line is full again."""
 SOON = 2.0
 
 
 def outage(bench: Bench) -> Iterator[Figure]:
-    """A new stream each time, through one pair."""
+    """Outages of a line, each with a new stream through the same pair."""
     before, out, after = (bench.seconds(each, 3.0) for each in (BEFORE, OUTAGE, AFTER))
     with standing(SETTING) as wan, pair_on(wan, "array") as (pair, _):
         for repeat in range(1, REPEATS + 1)[: bench.lines]:
@@ -39,7 +39,7 @@ def outage(bench: Bench) -> Iterator[Figure]:
 def _interrupted(
     wan: Wan, pair: Pair, volume: Dataset, before: float, out: float
 ) -> tuple[Transfer, Course, tuple[float, float]]:
-    """What came of it, what the line delivered meanwhile, and when it went out and came back."""
+    """The transfer, what the line delivered meanwhile, and when it went out and came back."""
     with (
         Recorder(lambda: delivered(wan)) as recorder,
         Stream(wan, pair.forwards["array"], volume) as stream,
@@ -58,7 +58,7 @@ def judged(repeat: int, transfer: Transfer, course: Course, times: tuple[float, 
     """The line of the table. `course`: bytes that the line delivered; `times`: when it went out and came back."""
     gone, back = times
     before = course.rate(max(course.began, gone - SETTLE), gone)
-    took = course.full_again(back, FULL * before) if before else None  # of nothing any rate is enough
+    took = course.full_again(back, FULL * before) if before else None  # if nothing came before, any rate would do
     measured = float("inf") if took is None else took
     goal = Goal(f"outage {repeat}, full again", measured, SOON, False, "s")
     values = {

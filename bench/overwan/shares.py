@@ -1,4 +1,4 @@
-"""Whether guarantees and caps hold, by what the line itself has counted."""
+"""Whether guarantees and caps hold, by what the line or the site counts on the wire."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -19,13 +19,13 @@ SETTING = Setting()
 GUARANTEES = {"a": 30, "b": 10}
 """Mb/s, by forward; each alone would fill the line."""
 BUSY, SETTLE = 15.0, 4.0
-"""Seconds that are measured, and that pass before."""
+"""Seconds that are measured, and seconds that pass before."""
 CAP = 20
 """Mb/s."""
 CAPPED = 30.0
 WINDOW = 10.0
 BURST = 0.1
-"""Seconds of a cap that may go at once after a rest."""
+"""After a rest, what a cap allows in so many seconds may go at once."""
 TOLERANCE = 5.0
 """Percent."""
 CAPS: dict[str, dict[str, Any]] = {
@@ -35,7 +35,7 @@ CAPS: dict[str, dict[str, Any]] = {
 
 
 def shares(bench: Bench) -> Iterator[Figure]:
-    """Guarantees of two busy forwards, lending when one rests, and both kinds of caps."""
+    """Guarantees of two busy forwards, what one lends the other while it rests, and both kinds of caps."""
     with standing(SETTING) as wan:
         alone, identical = _alone(bench, wan)
         yield Figure(SETTING.text, "one stream alone", {"Mb/s": alone}, (), identical, untrue(wan, SETTING))
@@ -47,7 +47,7 @@ def shares(bench: Bench) -> Iterator[Figure]:
 
 
 def _alone(bench: Bench, wan: Wan) -> tuple[float, bool]:
-    """Mb/s on the line of one stream without any rule, and whether it arrived."""
+    """Mb/s on the line of one stream without guarantees or caps, and whether it arrived."""
     bench.tell(f"{SETTING.text}: one stream alone")
     with (
         pair_on(wan, "array") as (pair, _),
@@ -94,7 +94,8 @@ def _capped(bench: Bench, wan: Wan, name: str, settings: dict[str, Any]) -> Figu
 
 
 def judged(name: str, course: Course, window: float, identical: bool, excuse: str = "") -> Figure:
-    """The line of a cap. `course`: bytes that the line delivered; all windows count that are busy to their ends."""
+    """A cap's line of the table. `course`: bytes that the line delivered; all windows count except those at its very
+    beginning and end."""
     windows = [8 * rate / MBIT for rate in course.windows(window, course.began + 1, course.ended - 1)] or [0.0]
     goals = (
         Goal(f"{name} {CAP}, least", min(windows), CAP * (1 - TOLERANCE / 100), True, "Mb/s"),
@@ -106,7 +107,7 @@ def judged(name: str, course: Course, window: float, identical: bool, excuse: st
 
 
 def _rate(bench: Bench, count: Callable[[], float]) -> float:
-    """Mb/s for some seconds, after some others."""
+    """Mb/s by that count of bytes over `BUSY` seconds, after `SETTLE` seconds."""
     time.sleep(bench.seconds(SETTLE))
     with Recorder(count) as recorder:
         time.sleep(bench.seconds(BUSY))
@@ -115,7 +116,7 @@ def _rate(bench: Bench, count: Callable[[], float]) -> float:
 
 
 def _rates(bench: Bench, pair: Pair) -> dict[str, float]:
-    """Mb/s on the wire for some seconds, after some others, by forward; as the site counts them."""
+    """Mb/s on the wire by forward, as the site counts them, over `BUSY` seconds, after `SETTLE` seconds."""
     time.sleep(bench.seconds(SETTLE))
     before, began = _wire(pair), time.monotonic()
     time.sleep(bench.seconds(BUSY))

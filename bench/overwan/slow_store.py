@@ -1,6 +1,6 @@
-"""How fast data is that both sites hold, where the far one has to read it from a hard disk in another order.
+"""How fast data is sent that both sites hold, if the far site has to read it from a hard disk in another order.
 
-Beside data that is new, on the same line: what repeats must not be much slower than that.
+Compared with new data on the same line: data that repeats must not be much slower.
 """
 
 import random
@@ -27,22 +27,22 @@ MIB = 1 << 20
 SETTINGS = [Setting(), Setting("155Mbit", 20), Setting("1Gbit", 20)]
 FILLING = {"rate": "1Gbit", "delay": "0ms"}
 IOPS = 120
-"""Of a hard disk with 7,200 turns a minute."""
+"""Reads a second of a hard disk with 7,200 turns a minute."""
 WHAT = f"{IOPS} reads/s"
 VOLUME = 768 * MIB
-"""Several times what a site keeps in memory of its store."""
+"""Bytes: several times what a site keeps of its store in memory."""
 PIECE = 128 << 10
-"""Of the volume: pieces come in a random order."""
+"""Bytes of the pieces of the volume, which are sent in random order."""
 PASS = 64 * MIB
 ROUNDS = 3
 ENOUGH = 90.0
 """Percent of what new data does, as on all fast lines."""
 SETTLE = 3.0
-"""Seconds for which the disk may write what it was given."""
+"""Seconds that the disk has to write what it was given."""
 
 
 def slow_store(bench: Bench) -> Iterator[Figure]:
-    """Each line with a pair of its own, whose stores are filled over a fast one first."""
+    """Each line has a pair of its own, whose stores are first filled over a fast line."""
     size = max(16, round(VOLUME / MIB * bench.scale)) * MIB
     for setting in SETTINGS[: bench.lines]:
         try:
@@ -73,10 +73,10 @@ def _on(bench: Bench, setting: Setting, size: int) -> Figure:
 
 
 def judged(setting: Setting, news: list[Transfer], passes: list[Transfer], literal: float, excuse: str = "") -> Figure:
-    """The line of the table. `news`: of new data, of which the last one counts: by then the line's rate is known.
+    """The line of the table. `news`: transfers of new data, of which the last counts: by then the line's rate is known.
 
-    `passes`: the near site first hears of the slow disk in the first one. `literal`: what part of them all went
-    literally though the far site holds it.
+    `passes`: transfers of known data; in the first one the near site hears of the slow disk. `literal`: what part of
+    all these went as literals although the far site holds it.
     """
     new, (first, *others) = news[-1], passes
     known = statistics.median(each.rate for each in others)

@@ -15,7 +15,7 @@ from bench.wan import Wan
 ENDLESS = 1 << 44
 WRITE_BYTES = 256 << 10
 STORE = "128MiB"
-"""Of streams that never repeat."""
+"""Size of the stores, for streams in which nothing repeats."""
 
 
 @contextmanager
@@ -34,14 +34,14 @@ def pair_on(wan: Wan, *names: str, **settings: Any) -> Iterator[tuple[Pair, dict
 
 
 class Stream:
-    """One stream that is sent from east in a thread.
+    """One stream, sent from east in a thread of its own.
 
-    A context manager: leaving it ends the stream and waits; not after an error or an interrupt, since over a line that
-    is out the rest would never arrive. What is around it goes then, and the stream with it.
+    A context manager: leaving it ends the stream and waits for the rest to arrive. After an error or an interrupt it
+    does not wait, since over a line that is out the rest would never arrive; then the stream ends with its pair.
     """
 
     def __init__(self, wan: Wan, to: Address, volume: Dataset) -> None:
-        """`volume`: its bytes; with `ENDLESS` of them it lasts until it is told to end."""
+        """`volume`: what it sends; with a size of `ENDLESS` it lasts until it is told to end."""
         self._end = threading.Event()
         self._done: list[Transfer] = []
         self._thread = threading.Thread(target=partial(self._run, wan, to, volume), name="stream", daemon=True)
@@ -58,7 +58,7 @@ class Stream:
             self._thread.join()
 
     def wait(self) -> Transfer:
-        """Until everything is sent, and the answer has come."""
+        """Wait until everything is sent, and the sink's answer has come."""
         self._thread.join()
         return self.transfer
 

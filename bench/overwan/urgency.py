@@ -19,15 +19,16 @@ SETTINGS = [Setting(), Setting(loss=1)]
 QUESTIONS, LEAST = 600, 40
 BYTES = 512
 EVERY = 0.05
-"""Seconds."""
+"""Seconds from one question to the next."""
 SETTLE = 6.0
 """Seconds that bulk has the line for itself first."""
 LATE = 40.0
-"""Milliseconds beyond the round trip."""
+"""Milliseconds beyond the round trip within which 99 % of the answers have to come."""
 
 
 def urgency(bench: Bench) -> Iterator[Figure]:
-    """The same bound where packets are lost: one in a hundred, there and back, is more than the hundredth question."""
+    """Questions through the pair and beside plain TCP. The bound is the same on a line with losses, although one packet
+    lost in a hundred, each way, concerns more than one question in a hundred."""
     for setting in SETTINGS[: bench.lines]:
         with standing(setting) as wan:
             identical, found = _through_the_pair(bench, wan, setting)
@@ -90,16 +91,17 @@ def _ask(bench: Bench, wan: Wan, to: Address) -> dict[str, float]:
 
 
 def questions(bench: Bench) -> int:
-    """How many are asked each time."""
+    """How many questions are asked each time."""
     return max(LEAST, round(QUESTIONS * bench.scale))
 
 
 def lasting(bench: Bench) -> int:
-    """Seconds for which plain TCP fills the line beside them: twice what they take, for a machine that is busy."""
+    """Seconds for which plain TCP fills the line beside the questions: twice what they take, in case the machine is
+    busy."""
     return round(2 * questions(bench) * EVERY + SETTLE)
 
 
 def overflow(before: Mapping[str, int], after: Mapping[str, int]) -> float:
-    """Share of the packets that found the line's queue full, because whoever fills the line sent too much."""
+    """Share of the packets that found the line's queue full, because the bulk was sent too fast."""
     packets = after["packets"] - before["packets"]
     return (after["queue"] - before["queue"]) / packets if packets else 0.0

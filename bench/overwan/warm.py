@@ -1,6 +1,7 @@
-"""How fast a stream is whose bytes the far site knows already, over a line and, in turns with it, without one.
+"""How fast a stream is whose bytes the far site knows already: in turns over a line and without one.
 
-And, likewise in turns, over the same line without its delay: what an emulator costs whose CPU the sites' cores lack.
+Then, likewise in turns, over the same line without its delay: this shows what the emulator costs, which takes CPU time
+from the sites.
 """
 
 import statistics
@@ -23,15 +24,16 @@ MB = 10**6
 GIB = 1 << 30
 SETTINGS = [Setting("1Gbit"), Setting(loss=1)]
 ROUNDS = 7
-"""In each of them once over the line and once without, so that whatever else the machine does concerns both."""
+"""In each round once over the line and once without, so that whatever else the machine does concerns both."""
 FILLING = {"rate": "400Mbit", "delay": "0ms", "queue": "8MiB"}
-"""Fast, but not too fast for an emulator in user space. It loses what the line loses, and no packet more: a tunnel that
-has lost packets takes care for two minutes that others do not hold it up, and that costs packets."""
+"""The line while stores are filled: fast, but not too fast for an emulator in user space, and with a queue so long that
+it loses no more than the line's own losses. For two minutes after losses a tunnel sends short frames by several lanes,
+which takes packets (`proxy/net/loss.py`)."""
 LEAST = 200.0
 """MB/s."""
 
 Rounds = list[tuple[load.Run, load.Run]]
-"""Without a line and over it."""
+"""Of each round the run without a line, and the one over it."""
 
 
 def warm(bench: Bench) -> Iterator[Figure]:
@@ -69,16 +71,16 @@ def _in_turns(bench: Bench, line: str, near: "_Way", far: "_Way") -> Rounds:
 
 
 def emulating(wan: Wan) -> float:
-    """CPU seconds that the emulator has used so far: the sites' cores could not have them, as over a real line."""
+    """CPU seconds that the emulator has used so far: over a real line the sites would have had them."""
     return float(sum(way.get("cpu_seconds", 0.0) for way in wan.stats().values()))
 
 
 def judged(
     setting: Setting, rounds: Rounds, without_delay: Rounds, identical: bool, emulator: float = 0.0, excuse: str = ""
 ) -> Figure:
-    """The line of the table, in medians. `identical`: what filled the stores.
+    """The line of the table, in medians. `identical`: whether what filled the stores arrived as it was sent.
 
-    `emulator`: CPU seconds that it takes for a round.
+    `emulator`: CPU seconds that the emulator takes for a round.
     """
     bare = statistics.median(one.seconds for one, _ in rounds)
     seconds = statistics.median(other.seconds for _, other in rounds)
@@ -102,7 +104,7 @@ def judged(
 
 
 def _more(rounds: Rounds) -> float:
-    """Seconds that it takes longer over the line."""
+    """Seconds that it takes longer over the line: the median."""
     return statistics.median(other.seconds - one.seconds for one, other in rounds)
 
 
@@ -113,7 +115,7 @@ class _Way:
         self._file, self._pair, self._sink, self._wan = file, pair, sink, wan
 
     def send(self) -> load.Run:
-        """The file, once."""
+        """Send the file once."""
         with self._wan.inside("east") if self._wan else nullcontext():
             return load.run(self._file, self._pair.forwards["array"], self._sink, load.Shape())
 
@@ -139,5 +141,5 @@ def _over(wan: Wan, file: Path, size: int) -> Iterator[_Way]:
 
 
 def _store(size: int) -> str:
-    """Room for the volume."""
+    """A size of store that has room for the volume."""
     return show_size(size * 5 // 4 + (64 << 20))
