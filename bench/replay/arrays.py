@@ -1,4 +1,4 @@
-"""Real arrays at the ends of a line, or without one, with a pair between them or not.
+"""Real arrays, at the ends of a line or on loopback, with or without a pair between them.
 
     with standing_on(Ground("1g", "pair"), directory, near=[size], far=[size, size]) as arrays:
         arrays.near.url(1), arrays.far_url(2)
@@ -24,18 +24,18 @@ from bench.wan import Wan
 from bench.wan.wan import lacking as lacking_line
 
 LINES = {name: Setting(rate, 0) for name, rate in lines.RATES.items()}
-"""Without delay: these tests were made side by side, and their makers tell of none."""
+"""Lines without delay: the published tests were made side by side, and none is told of."""
 GIB = 1 << 30
 NO_LINE = "none"
 TITLES = {**lines.TITLES, NO_LINE: "no line"}
 WAYS = {"direct": "direct", "pair": "through Isthmus"}
 QUEUE = "1MiB"
-"""What a line holds back at most: about as much as a switch for storage does for a port."""
+"""Length of a line's queue: about that of a port of a storage switch."""
 STORE = "256MiB"
 NEAR, FAR = "near", "far"
 """Directories of the arrays."""
 EMULATED = 1000 * MBIT
-"""Bits a second, about the most that the emulator carries anywhere (`make bench-emulator`): for guesses."""
+"""Bits a second, about the most that the emulator carries on any machine (`make bench-emulator`): for guesses."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +49,17 @@ class Ground:
 
     @property
     def setting(self) -> Setting | None:
-        """Of the line, if there is one."""
+        """The line's setting, or None if there is no line."""
         return LINES.get(self.line)
 
     @property
     def place(self) -> str:
-        """The beginning of names of cells."""
+        """What names of cells begin with."""
         return f"{self.way}/{self.line}"
 
 
 class Arrays:
-    """What stands on a ground. Use on one thread, but for `inside`."""
+    """The arrays on a ground, and what is between them. For one thread, except `inside`."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Arrays:
         via: Address,
         pair: Pair | None,
     ) -> None:
-        """`pair`: between them, if there is one."""
+        """`near`, `wan`, `pair`: None if there is none. `via`: where the east end finds the far array."""
         self.ground = ground
         self.wan = wan
         self.far = far
@@ -93,36 +93,38 @@ class Arrays:
         return self._via
 
     def far_url(self, unit: int) -> str:
-        """The same, as libiscsi wants it."""
+        """The URL, for libiscsi, of a unit of the far array, by way of `via`."""
         return self.far.url(unit, self._via)
 
     def inside(self, end: str = "east") -> contextlib.AbstractContextManager[None]:
-        """For threads and processes of that end."""
+        """A context for threads and processes that are to be at that end."""
         return self.wan.inside(end) if self.wan else contextlib.nullcontext()
 
     def begin(self) -> None:
-        """What follows is measured."""
+        """Begin to measure: `cpu_seconds` and `remark` are about what follows."""
         self._used_before = self._used()
         self._cores = Cores()
 
     @property
     def cpu_seconds(self) -> float:
-        """That the sites have used since `begin`."""
+        """CPU seconds that the sites have used since `begin`."""
         return self._used() - self._used_before
 
     def _used(self) -> float:
         return self._pair.cpu_seconds() if self._pair else 0.0
 
     def remark(self) -> str:
-        """What a reader has to know of what was measured since `begin`, or nothing."""
+        """What a reader has to know about what was measured since `begin`, or nothing."""
         late = untrue(self.wan, self.ground.setting) if self.wan and self.ground.setting else ""
         return late or exhausted(self._cores.used())
 
 
 @contextlib.contextmanager
 def standing_on(ground: Ground, directory: Path, far: Sequence[int], near: Sequence[int] = ()) -> Iterator[Arrays]:
-    """`far`, `near`: bytes of the arrays' units. Raises Lacking, also where the machine does not carry the line,
-    ArrayFailure, SiteFailure, WanFailure."""
+    """Arrays on that ground; `far`, `near`: the sizes of their units in bytes.
+
+    Raises Lacking, also if the machine does not carry the line, ArrayFailure, SiteFailure, WanFailure.
+    """
     if reason := lacking(ground) or _too_long(directory) or not_carried(ground):
         raise Lacking(reason)
     with ExitStack() as stack:
@@ -148,7 +150,7 @@ def _target(stack: ExitStack, wan: Wan | None, end: str, directory: Path, sizes:
 
 
 def lacking(ground: Ground) -> str:
-    """Why nothing can be measured there, or nothing."""
+    """Why nothing can be measured on that ground, or nothing."""
     if reason := IscsiTarget.lacking():
         needed = "deploy/system-packages bench installs what is missing, as root"
         return f"{reason}; {needed if 'installed' in reason else 'run it with sudo'}"
@@ -163,7 +165,7 @@ def _too_long(directory: Path) -> str:
 
 
 def see_room(directory: Path, wanted: int, remedy: str = "use a smaller --scale, or set TMPDIR") -> None:
-    """Raises Lacking if the disk has not so many bytes for the arrays' units."""
+    """Raises Lacking if the directory's disk has less than `wanted` bytes free for the arrays' units."""
     free = shutil.disk_usage(directory).free
     if free < wanted:
         raise Lacking(

@@ -36,7 +36,7 @@ class Order:
 
 
 def show_suites(names: Sequence[str], scale: float | None) -> int:
-    """All suites with their sizes; or the cells of those that are named."""
+    """Print all suites with their sizes, or the cells of the suites that are named."""
     console = Console()
     if names:
         for suite in chosen(names):
@@ -58,7 +58,7 @@ def show_suites(names: Sequence[str], scale: float | None) -> int:
 
 
 def run(order: Order) -> int:
-    """Measure what is not finished yet; OK if every cell that can be measured here was, and all bytes arrived."""
+    """Measure what is not finished yet. OK if every cell that can be measured here was, and all bytes arrived."""
     console = Console(stderr=True, soft_wrap=True)
     records = Records(order.out)
     works, reasons = planned(order)
@@ -90,7 +90,7 @@ def run(order: Order) -> int:
 
 
 def planned(order: Order) -> tuple[list[Work], list[str]]:
-    """All trials that are meant, repeat by repeat within a suite; and why suites cannot be measured.
+    """All trials that the order asks for, repeat by repeat within a suite; and why suites cannot be measured here.
 
     Raises OperatorError if there are none.
     """
@@ -137,7 +137,7 @@ def again(order: Order) -> str:
 
 
 def scale_text(scale: float) -> str:
-    """1/16 rather than 0.0625."""
+    """A scale as operators read it: 1/16 rather than 0.0625."""
     part = round(1 / scale)
     return f"1/{part}" if part > 1 and abs(part * scale - 1) < 1e-9 else f"{scale!r}"
 

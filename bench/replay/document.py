@@ -48,12 +48,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Series:
-    """Points of a plot; with texts for x they are bars beside those of the other series."""
+    """Points of a plot; if x are texts, bars beside those of the other series."""
 
     name: str
     x: Sequence[float] | Sequence[str]
     y: Sequence[float | None]
-    """None: nothing there."""
+    """None: no point there."""
     dashed: bool = False
     """What was not measured: a limit, a theory, what is published."""
 
@@ -82,7 +82,7 @@ class Section:
     tables: Sequence[Table] = ()
     plots: Sequence[Plot] = ()
     findings: Sequence[str] = ()
-    """Sentences made from the figures; none without figures."""
+    """Sentences that are made from the figures; none if there are no figures."""
 
 
 @dataclass(frozen=True)
@@ -92,13 +92,13 @@ class Chapter:
     title: str
     text: str
     command: str
-    """Measures it again."""
+    """The command that measures the suite again."""
     sections: Sequence[Section]
 
 
 @dataclass(frozen=True)
 class Report:
-    """All of it."""
+    """A whole report."""
 
     title: str
     text: Sequence[str]
@@ -107,7 +107,7 @@ class Report:
 
     @property
     def plots(self) -> Iterator[Plot]:
-        """Of all sections."""
+        """The plots of all sections."""
         return (plot for chapter in self.chapters for section in chapter.sections for plot in section.plots)
 
 
@@ -127,18 +127,18 @@ def times(value: float | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Of 1."""
+    """A share (0 to 1) in percent."""
     return NOT_MEASURED if share is None else f"{share:.0%}" if abs(share) >= 0.1 or not share else f"{share:.1%}"
 
 
 def span(values: Sequence[float], text: Callable[[float], str]) -> str:
-    """Least to most of them, or the one that all are. Needs one at least."""
+    """The least and the most of the values, or one text if both are the same. Needs one value at least."""
     low, high = text(min(values)), text(max(values))
     return low if low == high else f"{low} to {high}"
 
 
 def measured(summary: Summary | None, notes: Notes, cell: Cell | None = None) -> str:
-    """The mean, the spread over repeats in brackets, and the numbers of footnotes; `cell` for why there is nothing."""
+    """The mean, the spread over repeats in brackets, and the numbers of footnotes; `cell` says why there is nothing."""
     marks = [notes.mark(cell.reason)] if cell and cell.reason else []
     if summary is None:
         return " ".join([NOT_MEASURED, *marks]) if not marks else " ".join(marks)
@@ -150,21 +150,21 @@ def measured(summary: Summary | None, notes: Notes, cell: Cell | None = None) ->
 
 
 def met(summary: Summary | None) -> str:
-    """For the last column."""
+    """The text of the column that says whether a goal was met."""
     if summary is None or summary.met is None:
         return ""
     return "yes" if summary.met else "NO"
 
 
 def caveat(results: Results, figure: str, *cells: str) -> str:
-    """What has to be said beside a finding that rests on these cells: their first remark, in brackets; or nothing."""
+    """What qualifies a finding that rests on these cells: their first remark, in brackets; or nothing."""
     summaries = (results.summary(cell, figure) for cell in cells)
     remarks = [remark for summary in summaries if summary for remark in summary.remarks]
     return f" ({remarks[0]}: this says little)" if remarks else ""
 
 
 def plain_section(title: str, results: Results) -> Iterator[Section]:
-    """Every figure of every cell, for suites that have no more to say."""
+    """A table of every figure of every cell, for suites that have no report of their own."""
     notes = Notes()
     rows: list[tuple[str, ...]] = []
     for name, cell in results.cells.items():
@@ -178,7 +178,7 @@ def plain_section(title: str, results: Results) -> Iterator[Section]:
 
 
 def goals(results: Results) -> Iterator[str]:
-    """How many goals were met, and which not; nothing if there are none."""
+    """A sentence on how many goals were met, and which were not; nothing if there are none."""
     judged = [(name, summary) for name, summary in results.summaries() if summary.met is not None]
     if not judged:
         return

@@ -3,8 +3,8 @@
     with disk(url, directory) as socket, load([Job("random", socket, RANDOM)], seconds=10) as running:
         found = running.wait()
 
-What `disk` and `load` start is in the network namespace of the thread that enters them; the socket between both is a
-file, which every namespace sees.
+The processes of `disk` and `load` are in the network namespace of the thread that enters these contexts; the socket
+between them is a file, which every namespace sees.
 """
 
 import contextlib
@@ -21,15 +21,15 @@ from bench.ending import bound
 from bench.processes import Process, until
 
 PATIENCE_SECONDS = 60.0
-"""For fio beyond the time that it was given, and for qemu-nbd to log in."""
+"""Seconds that fio may take beyond the time that it was given, and that qemu-nbd may take to log in."""
 AT_WORK = "at-work"
-"""A file that fio makes when it goes to work. Until then it dies of being told to end, or forgets it."""
+"""A file that fio makes when it begins to work. Until then a signal to end kills it, or is forgotten."""
 ASKED_AGAIN_SECONDS = 2.0
 ENDLESS = 24 * 3600
 COMPRESSIBLE = 38
-"""Percent of what is written that compresses, as in the field test's files."""
+"""Percent by which written data can be compressed, as with the field test's files."""
 MS = 1e6
-"""fio counts in nanoseconds."""
+"""Nanoseconds, in which fio counts, of a millisecond."""
 
 
 class FioFailure(Exception):
@@ -52,17 +52,17 @@ class Work:
     """Commands a second; 0: as many as it can."""
 
     def shared(self, parts: int) -> "Work":
-        """What each of so many parts of a disk gets of it."""
+        """The work on each part of a disk that is divided into so many."""
         return replace(self, depth=max(1, self.depth // parts), most=self.most // parts)
 
 
 HOST = Work("randrw", 8 << 10, 30, 70, 3650)
-"""The host beside the replication: reference section 2. No more than an array of disks has for it (section 4: 3,652),
-because a target that keeps all in memory would leave no processor for the replication."""
+"""The host that works beside the replication: reference section 2. Bounded to what an array of disks can do (section 4:
+3,652 a second), because a target that keeps all in memory would leave no processor for the replication."""
 SEQUENTIAL_READ = Work("read", 256 << 10, 16)
 SEQUENTIAL_WRITE = Work("write", 64 << 10, 12)
 RANDOM = Work("randrw", 8 << 10, 8, 67)
-"""Reference section 4. How much was under way, on four volumes, follows from what it has of rates and latencies."""
+"""Reference section 4. The depth, on each of four volumes, follows from the rates and latencies given there."""
 
 
 class Area(NamedTuple):
@@ -82,12 +82,12 @@ class Job:
     flow: int = 0
     """Jobs with the same number, other than 0, keep pace with each other: none is ahead by more than a few commands."""
     area: Area | None = None
-    """Goes over this part of the disk once at most; none: over all of it, again and again."""
+    """The part of the disk that the job goes over, at most once; None: all of it, again and again."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What jobs of one name came to, together."""
+    """What the jobs of one name did together."""
 
     rate: float
     """Bytes a second."""
@@ -110,7 +110,7 @@ def lacking() -> str:
 
 @contextlib.contextmanager
 def disk(url: str, directory: Path, name: str) -> Iterator[Path]:
-    """The socket at which the unit is to be had. Raises FioFailure."""
+    """Serve the unit by qemu-nbd; yields its socket. Raises FioFailure."""
     socket = directory / f"{name}.nbd"
     log = directory / f"{name}.log"
     command = ["qemu-nbd", "-t", "-e", "4", "-f", "raw", "--cache=none", "-k", str(socket), url]
@@ -138,7 +138,7 @@ class Load:
         self._seconds = seconds
 
     def wait(self) -> dict[str, Found]:
-        """To its end: what each name's jobs came to. Raises FioFailure."""
+        """Wait for its end; what the jobs of each name did. Raises FioFailure."""
         try:
             told, complaint = self._process.communicate(timeout=self._seconds + PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
@@ -146,7 +146,7 @@ class Load:
         return found(told, complaint)
 
     def end(self) -> dict[str, Found]:
-        """Now. Raises FioFailure."""
+        """End it now; what the jobs of each name did. Raises FioFailure."""
         for _ in range(int(PATIENCE_SECONDS / ASKED_AGAIN_SECONDS)):
             self._process.send_signal(signal.SIGINT)  # fio forgets one that comes while it starts
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -156,7 +156,7 @@ class Load:
 
 @contextlib.contextmanager
 def load(jobs: Sequence[Job], directory: Path, seconds: float | None = None) -> Iterator[Load]:
-    """Jobs that run at once, for so many seconds or until they are told to end: these are at work when it begins."""
+    """Run jobs at once for so many seconds; with None until told to end, and fio works when the context begins."""
     file, at_work = directory / "fio.ini", directory / AT_WORK
     at_work.unlink(missing_ok=True)
     file.write_text(job_file(jobs, seconds or ENDLESS))
@@ -179,7 +179,8 @@ def load(jobs: Sequence[Job], directory: Path, seconds: float | None = None) -> 
 
 
 def job_file(jobs: Sequence[Job], seconds: float) -> str:
-    """As fio reads it; the jobs of a name are counted together. What they write differs each time (`randrepeat`)."""
+    """The jobs in the form that fio reads. Jobs of one name are counted together. What they write differs each time
+    (`randrepeat`)."""
     lines = [
         "[global]",
         "ioengine=nbd",
@@ -203,7 +204,7 @@ def job_file(jobs: Sequence[Job], seconds: float) -> str:
 
 
 def found(told: str, complaint: str = "") -> dict[str, Found]:
-    """From fio's report. Raises FioFailure."""
+    """What the jobs of each name did, from fio's report. Raises FioFailure."""
     try:
         report: dict[str, Any] = json.loads(told[told.index("{") :])
         jobs = report["jobs"]
@@ -217,7 +218,7 @@ def found(told: str, complaint: str = "") -> dict[str, Found]:
 
 
 def _together(jobs: list[dict[str, Any]]) -> Found:
-    """Jobs that began at once: what all have moved until the last one ended. Their own rates are of their own times."""
+    """What jobs that began at once have moved until the last one ended; their own rates are over their own times."""
     ways = [job[way] for job in jobs for way in ("read", "write") if job[way]["total_ios"]]
     if not ways:
         return Found(0.0, 0.0, 0.0, 0)

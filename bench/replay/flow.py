@@ -1,8 +1,8 @@
 """Volumes on their way: a source at the east end of a line, in a process of its own, and sinks at the west end.
 
-The source generates a volume while it sends it, so no size needs room; the sink hashes what arrives, and the source's
-receipt says whether it is the same. As a program it is the source: it says when it could begin, waits for a line on
-stdin, so that several begin at once, and sends no more after SIGTERM.
+The source generates a volume while it sends it, so volumes of any size need no room; the sink hashes what arrives, and
+its receipt says whether it is the same. As a program this module is the source: it says when it is ready, waits for a
+line on stdin, so that several begin at once, and sends no more after SIGTERM.
 """
 
 import argparse
@@ -29,23 +29,25 @@ from bench.wan import Wan
 WRITE_BYTES = 256 << 10
 READY = "ready\n"
 PATIENCE_SECONDS = 120.0
-"""For the first byte: a tunnel may be busy with what came before."""
+"""Seconds in which the first byte has to arrive: a tunnel may be busy with what came before."""
 REST_SECONDS = 60.0
-"""For what is under way when a flow is given up."""
+"""Seconds in which the bytes under way have to arrive when a flow is given up."""
 
 
 @dataclass(frozen=True)
 class Flow:
-    """Volumes that were sent at once."""
+    """What came of volumes that were sent at once."""
 
     transfers: tuple[Transfer | None, ...]
-    """In the order of the volumes. Of one that was given up: as much as had been sent; None if that did not arrive."""
+    """In the order of the volumes. Of one that was given up, what had been sent until then; None if that did not all
+    arrive."""
     line: Course
     """Bytes that the line delivered toward west, headers included."""
     arrived: Course
     """Bytes that arrived at the sinks."""
     given_up: float | None = None
-    """When, on the monotonic clock: not all volumes had been sent to their ends. What arrived later does not count."""
+    """When, on the monotonic clock, the flow was given up before all volumes were sent; what arrived later does not
+    count. None if all were sent."""
 
     @property
     def complaint(self) -> str:
@@ -60,7 +62,7 @@ class Flow:
 
     @property
     def finished(self) -> bool:
-        """All were sent to their ends."""
+        """Whether all volumes were sent to their ends."""
         return self.given_up is None
 
     @property
@@ -72,7 +74,7 @@ class Flow:
 
 @contextlib.contextmanager
 def sinks(wan: Wan, count: int = 1, host: str = "127.0.0.1", window: int = 0) -> Iterator[list[Sink]]:
-    """At the west end; arguments as of `Sink`."""
+    """So many sinks at the west end; `host` and `window` as of `Sink`."""
     with ExitStack() as stack:
         with wan.inside("west"):
             found = [stack.enter_context(Sink(host=host, window=window)) for _ in range(count)]
@@ -89,9 +91,9 @@ def send(
 ) -> Flow:
     """Send the volumes at once, each to its address, which leads to one of the sinks `ends`.
 
-    `most`: seconds from the first byte that arrives after which what is not finished is given up: no more is sent, and
-    what has been is compared. `control`: the sources' congestion control, by default the kernel's. Raises SiteFailure
-    if a source fails, or nothing arrives.
+    `most`: seconds, from the first byte that arrives, after which volumes that are not finished are given up: no more
+    is sent of them, and what was sent is compared. `control`: the sources' congestion control, by default the kernel's.
+    Raises SiteFailure if a source fails, or nothing arrives.
     """
     before = sum(end.received for end in ends)
     with (
@@ -119,7 +121,7 @@ def course_samples(course: Course, since: float) -> list[list[float]]:
 
 
 def rates(samples: Sequence[Sequence[float]], bins: int = 60) -> tuple[list[float], list[float]]:
-    """Of such samples: the middles of even spans of time, and the growth a second in each."""
+    """From such samples: the middles of spans of equal length, and the growth a second in each."""
     if len(samples) < 2:
         return [], []
     end = samples[-1][0]
@@ -132,7 +134,7 @@ def rates(samples: Sequence[Sequence[float]], bins: int = 60) -> tuple[list[floa
 
 
 def _count(samples: Sequence[Sequence[float]], at: float) -> float:
-    """Between two samples it grows evenly."""
+    """The count at that time, taken to grow evenly between two samples."""
     for (before, low), (after, high) in pairwise(samples):
         if before <= at <= after:
             return low + (high - low) * (at - before) / (after - before) if after > before else high
@@ -151,7 +153,10 @@ def _begun(ends: Sequence[Sink], before: int, sources: Sequence[Process]) -> flo
 
 
 def _let_begin(sources: Sequence[Process]) -> None:
-    """All at once, when each could: who began first would have the line for itself. Raises SiteFailure."""
+    """Have all sources begin at once, when each is ready: one that began earlier would have the line for itself.
+
+    Raises SiteFailure.
+    """
     for source in sources:
         if next_line(source) != READY:
             raise SiteFailure(f"the source of a volume ended with status {source.wait()}")
@@ -162,7 +167,7 @@ def _let_begin(sources: Sequence[Process]) -> None:
 
 
 def _give_up(sources: Sequence[Process], deadline: float) -> float | None:
-    """Have those that still send by then send no more; when that was, or None if all had ended."""
+    """Have sources that still send at the deadline stop; when that was, or None if all had ended before."""
     if until(lambda: _all_ended(sources), deadline - time.monotonic(), 0.01):
         return None
     for source in sources:
@@ -175,7 +180,7 @@ def _all_ended(sources: Sequence[Process]) -> bool:
 
 
 def _transfer(source: Process, most: float | None) -> Transfer | None:
-    """None if it has not ended in so many seconds. Raises SiteFailure if it has failed."""
+    """What the source reports; None if it has not ended in so many seconds. Raises SiteFailure if it has failed."""
     try:
         told, _ = source.communicate(timeout=most)
     except subprocess.TimeoutExpired:
@@ -186,7 +191,7 @@ def _transfer(source: Process, most: float | None) -> Transfer | None:
 
 
 def waiting_for(end: threading.Event, buffers: Iterable[bytes]) -> Iterator[bytes]:
-    """The buffers; the first one when somebody says so, and none once the event has come."""
+    """The buffers, but the first one only after a line on stdin, and no more once the event is set."""
     waiting = iter(buffers)
     first = next(waiting)
     print(READY, end="", flush=True)
@@ -211,7 +216,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: end.set())
     buffers = waiting_for(end, volume.writes(WRITE_BYTES))
     transfer = replicate(buffers, (options.host, options.port), control=options.control)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a function is forgotten before the interpreter has ended
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the interpreter forgets a function before it has ended
     print(json.dumps(asdict(transfer)), flush=True)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from bench.replay.document import Chapter, Plot, Report, Section, Table
 
 Place = Callable[[Plot], str]
-"""Where a plot is, for the image that shows it."""
+"""Gives the address of a plot's image."""
 
 
 def markdown(report: Report, place: Place) -> str:
@@ -53,5 +53,5 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def escaped(text: str) -> str:
-    """On one line, with nothing in it that Markdown would take for markup."""
+    """The text on one line, with escapes where Markdown would see markup."""
     return re.sub(r"([\\`*_<|]|\](?=[(\[:]))", r"\\\1", " ".join(text.split()))

@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing else: no script, no other file, plots within it."""
+"""A report as one HTML page that needs no script and no other file: it contains its plots."""
 
 import base64
 from collections.abc import Sequence

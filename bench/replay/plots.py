@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.replay.document import Plot
 
-if TYPE_CHECKING:  # reading it takes most of a second: it is read when a plot is drawn
+if TYPE_CHECKING:  # importing matplotlib takes most of a second, so it is imported when a plot is drawn
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
@@ -23,9 +23,9 @@ STYLE: dict[Any, Any] = {
 }
 INCHES = (7.2, 3.4)
 BARS = 0.8
-"""How much of the room of a name all its bars take together."""
+"""Share of a name's room that all its bars take together."""
 FEW = 12
-"""Points that are marked, and names that stand upright."""
+"""Up to so many points are marked, and up to so many names are not slanted."""
 REFERENCE = "0.45"
 """The grey of what was not measured."""
 
@@ -57,7 +57,7 @@ def svg(plot: Plot) -> bytes:
 
 
 def _plain_figures(axis: Axis) -> None:
-    """1,000 at a logarithmic axis, not a power of ten."""
+    """Have a logarithmic axis show figures such as 1,000, not powers of ten."""
     from matplotlib.ticker import LogFormatter  # noqa: PLC0415 (as above)
 
     axis.set_major_formatter(lambda value, _: f"{value:,.10g}")
@@ -73,7 +73,7 @@ def _lines(axes: Axes, plot: Plot) -> None:
 
 
 def _bars(axes: Axes, plot: Plot) -> None:
-    """Names in the order of the first series; a bar of each series beside each other."""
+    """Draw names in the order of the first series, each with the bars of all series side by side."""
     names = [str(name) for name in plot.series[0].x]
     width = BARS / len(plot.series)
     for place, series in enumerate(plot.series):

@@ -1,4 +1,4 @@
-"""What whoever waits for a run sees: a bar over all trials with the time left, what is done now, and each result."""
+"""Shows a run while it goes on: a bar over all trials with the time left, what is done now, and each result."""
 
 import time
 from collections.abc import Sequence
@@ -55,15 +55,15 @@ class Screen:
         self.tell("")
 
     def tell(self, text: str) -> None:
-        """What it does now."""
+        """Show what the trial does now."""
         self._progress.update(self._bar, description=escape(": ".join(filter(None, [self._place, text]))))
 
     def kept(self, record: Record) -> None:
-        """Its first figure, in a line."""
+        """Print a result in a line."""
         self._console.print(result_line(record), markup=False, highlight=False, soft_wrap=True)
 
     def end(self, work: Work) -> None:
-        """It has ended."""
+        """A trial has ended."""
         self._left.end(time.monotonic())
         self._progress.advance(self._bar, work.trial.seconds)
 

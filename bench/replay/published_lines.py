@@ -1,4 +1,4 @@
-"""The four lines of the array's makers, whether they can be emulated here, and flows that last as long as they need."""
+"""The four lines of the arrays' makers, whether they can be emulated here, and flows that last as long as they need."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,29 +17,30 @@ from bench.wan import Wan
 from bench.wan.probe import tcp_rate
 
 RATES = {"10g": "10Gbit", "1g": "1Gbit", "oc3": "155Mbit", "t3": "45Mbit"}
-"""By the name that cells have."""
+"""Rates by the line's name in cells."""
 TITLES = {"10g": "10 Gb/s", "1g": "1 Gb/s", "oc3": "OC3 (155 Mb/s)", "t3": "T3 (45 Mb/s)"}
 FAST = 500 * MBIT
-"""Bits a second from which on it is seen whether the line can be carried here."""
+"""Bits a second from which on a line is tried first, to see whether this machine carries it."""
 ENOUGH = 0.95
-"""Share of its payload that plain TCP has to get."""
+"""Share of a line's goodput that plain TCP has to reach there."""
 MOST = 1.02
-"""Times the line's payload that may arrive in the time that counts, as finely as that is measured."""
+"""How many times the line's goodput may arrive in the time that counts: a little more, since it is not measured
+finely."""
 PROBE_SETTLE, PROBE_SECONDS, PROBES = 1.5, 2.0, 3
-"""The best of so many: a moment in which the machine stands still says nothing of the line."""
+"""The best of so many probes counts: a moment in which the machine stands still says nothing about the line."""
 GB = 10**9
 VOLUMES, VOLUME = 3, 10 * GB
 """The array's makers replicated three volumes of 10 GB at once."""
 CALM, FEW_BYTES = 3, 3000
-"""A line is quiet after so many tenths of a second with fewer bytes."""
+"""A line is quiet after so many tenths of a second in a row with fewer bytes than that."""
 STORE = "128MiB"
-"""Nothing repeats."""
+"""Size of the stores, which is small since nothing repeats."""
 LONGEST = 900.0
-"""Seconds at scale 1 after which a flow is given up: its rate has shown long before."""
+"""Seconds at scale 1 after which a flow is given up: its rate is known long before."""
 
 
 def array_control() -> str:
-    """The congestion control that arrays are taken to have: CUBIC, or what this kernel has instead."""
+    """The congestion control that arrays are taken to have: CUBIC, or Reno if this kernel does not offer it."""
     return "cubic" if "cubic" in congestion_controls() else "reno"
 
 
@@ -69,21 +70,21 @@ class Span:
     settle: float
     """Seconds after its first byte that do not count if it is given up: slow start."""
     counted: float
-    """Seconds that count at least."""
+    """Seconds that have to count, at least."""
 
     @classmethod
     def on(cls, setting: Setting) -> "Span":
-        """Enough to be steady: ten round trips, and as many again."""
+        """A span that is enough for a steady rate: ten round trips and a little more to settle, and as much again."""
         round_trips = 10 * setting.round_trip / 1000
         return cls(0.6 + round_trips, 0.6 + round_trips)
 
     def longest(self, scale: float) -> float:
-        """Seconds from the first byte."""
+        """Seconds from the first byte after which a flow is given up."""
         return max(self.settle + self.counted, LONGEST * scale)
 
 
 def volumes(stage: Stage, setting: Setting, span: Span, name: str) -> list[Dataset]:
-    """Three of 10 GB, scaled, that nothing compresses; but large enough for the span on a full line."""
+    """Three incompressible volumes of 10 GB, scaled, but large enough to fill the line for the whole span."""
     least = setting.goodput / 8 * span.longest(stage.scale) * 1.1 if stage.scale < 1 else 0.0
     size = max(VOLUME * stage.scale, min(VOLUME, least / VOLUMES))
     return [Dataset(f"{name}/{number}", max(1 << 20, round(size))) for number in range(VOLUMES)]
@@ -99,7 +100,7 @@ def steady(
     possible: float | None = None,
     control: str = "",
 ) -> Outcome:
-    """What three volumes at once get of the line, to an address that leads to the sink.
+    """The throughput of three volumes at once over the line, sent to an address that leads to the sink.
 
     `possible`: Mb/s at best; by default the line's goodput. `control`: as of `send`.
     """
@@ -120,7 +121,7 @@ def steady(
 def directly(
     wan: Wan, setting: Setting, stage: Stage, cell: str, window: int = 0, possible: float | None = None
 ) -> Outcome:
-    """From array to array. `window`: as of `sinks`; `possible`: as of `steady`. The line is quiet afterwards."""
+    """As `steady`, from array to array. `window`: as of `sinks`; `possible`: as of `steady`. Leaves the line quiet."""
     stage.tell("directly")
     with sinks(wan, 1, wan.addresses["west"], window) as (end,):
         found = steady(wan, setting, stage, cell, end.address, end, possible, array_control())
@@ -131,7 +132,8 @@ def directly(
 def through_a_pair(
     wan: Wan, setting: Setting, stage: Stage, windows: Mapping[str, int]
 ) -> Iterator[tuple[str, Outcome]]:
-    """Through one pair, cell by cell; `windows`: of each cell's far array. The line is quiet after each."""
+    """As `steady`, cell by cell through one pair. `windows`: by cell, the window of its far array, as of `sinks`. The
+    line is quiet after each."""
     stage.tell("starting the pair")
     with ExitStack() as stack:
         ends = [stack.enter_context(sinks(wan, 1, window=window))[0] for window in windows.values()]
@@ -145,13 +147,13 @@ def through_a_pair(
 
 
 def _early(rate: float, setting: Setting) -> str:
-    """Why it is more Mb/s than the line carries, if so."""
+    """Why a rate (Mb/s) is higher than the line carries, if it is."""
     held_up = "more than the line carries: some of it had crossed before that time, and was held up by lost packets"
     return held_up if rate * MBIT > MOST * setting.goodput else ""
 
 
 def unmeasured(cells: Sequence[str], reason: str) -> Iterator[tuple[str, Outcome]]:
-    """Cells of a line that is not carried."""
+    """Outcomes without a value for the cells of a line that this machine does not carry."""
     for cell in cells:
         yield cell, Outcome((Figure("throughput", None, "Mb/s", remark=reason),))
 
@@ -167,7 +169,7 @@ def quiet(wan: Wan, seconds: float = 60.0) -> None:
 
 
 def _rate(flow: Flow, span: Span) -> float:
-    """Bytes a second: of all of it if it came to its end, otherwise once it had settled."""
+    """Bytes a second: of the whole flow if it was finished, otherwise from when it had settled."""
     course = flow.arrived
     if flow.given_up is None:
         return course.rate(course.began, course.ended)

@@ -1,7 +1,7 @@
-"""What is kept of a run: a JSON file for each cell and repeat, complete or not there at all.
+"""Keeps the results of a run: a JSON file for each cell and repeat, complete or not there at all.
 
-DIR/SUITE/CELL.N.json, the slashes of the cell's name written as underscores. A file says under which circumstances it
-was made; results with other circumstances are never mixed with new ones.
+Its path is DIR/SUITE/CELL.N.json, with underscores for the slashes of the cell's name. A file says under which
+circumstances it was made; results with other circumstances are never mixed with new ones.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from bench.replay.trial import Outcome
 FORMAT = 1
 State = Literal["done", "failed", "lacking"]
 REPORTED = "isthmus", "python", "kernel", "processor", "cores", "load_before", "time"
-"""What every report says of the machine."""
+"""Facts about the machine that every report shows."""
 
 
 class RecordFailure(Exception):
@@ -36,7 +36,7 @@ class Record:
     """From 1."""
     scale: float
     settings: dict[str, Any]
-    """The trial's."""
+    """The trial's settings."""
     machine: dict[str, Any]
     """Facts and versions, as of `bench.machine.all_facts`."""
     state: State
@@ -48,11 +48,11 @@ class Record:
 
     @property
     def finished(self) -> bool:
-        """Measured to its end, and what arrived is what was sent: it counts, and need not be measured again."""
+        """Whether it was measured to its end and what arrived is what was sent: then it need not be measured again."""
         return self.state == "done" and not self.outcome.complaint
 
     def differs(self, other: Self) -> str:
-        """In which circumstance the two were not made alike, or nothing."""
+        """The first circumstance in which this record differs from the other, or nothing."""
         if self.scale != other.scale:
             return f"scale {self.scale:g}, not {other.scale:g}"
         mine, theirs = (json.loads(json.dumps(each.settings)) for each in (self, other))
@@ -67,7 +67,7 @@ _RECORD = TypeAdapter(Record)
 
 
 class Records:
-    """All that is kept in a directory."""
+    """The results that are kept in a directory."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -89,7 +89,7 @@ class Records:
             ) from None
 
     def keep(self, record: Record) -> None:
-        """Write it, whole or not at all. Raises RecordFailure."""
+        """Write a result, whole or not at all. Raises RecordFailure."""
         path = self.path(record.suite, record.cell, record.repeat)
         beside = path.with_suffix(f".{os.getpid()}.part")
         try:
@@ -102,16 +102,16 @@ class Records:
         except OSError as error:
             raise RecordFailure(f"{path} cannot be written: {error.strerror}") from None
         finally:
-            with contextlib.suppress(OSError):  # mostly it is the result by now; not after an error or an interrupt
+            with contextlib.suppress(OSError):  # mostly renamed by now; left only after an error or an interrupt
                 beside.unlink()
 
     def find(self, suite: str, cell: str, repeat: int) -> Record | None:
-        """What is kept of it. Raises RecordFailure."""
+        """The result that is kept of a cell, if any. Raises RecordFailure."""
         path = self.path(suite, cell, repeat)
         return read(path) if path.exists() else None
 
     def set_aside(self, suite: str, cell: str, repeat: int) -> None:
-        """What is kept of it, if anything, stays beside as CELL.N.json.old and counts no more. Raises RecordFailure."""
+        """Rename a cell's result, if there is one, to CELL.N.json.old: it counts no more. Raises RecordFailure."""
         path = self.path(suite, cell, repeat)
         try:
             if path.exists():
@@ -120,11 +120,11 @@ class Records:
             raise RecordFailure(f"{path} cannot be set aside: {error.strerror}") from None
 
     def all(self) -> Iterator[Record]:
-        """Everything, by suite and name. Raises RecordFailure."""
+        """All results, by suite and name. Raises RecordFailure."""
         yield from self._like("*/*.json")
 
     def of(self, suite: str) -> Iterator[Record]:
-        """Everything of it, by name. Raises RecordFailure."""
+        """All results of a suite, by name. Raises RecordFailure."""
         yield from self._like(f"{suite}/*.json")
 
     def _like(self, pattern: str) -> Iterator[Record]:
@@ -136,7 +136,7 @@ class Records:
 
 
 def read(path: Path) -> Record:
-    """Raises RecordFailure."""
+    """The result in a file. Raises RecordFailure."""
     try:
         data = json.loads(path.read_text())
         if data.pop("format") != FORMAT:

@@ -1,4 +1,4 @@
-"""`isthmus bench report`: what was measured becomes a report, and the report files."""
+"""`isthmus bench report`: makes a report of what was measured, and writes it to files."""
 
 import sys
 from pathlib import Path
@@ -39,7 +39,7 @@ def report(directory: Path, html: Path | None, markdown: Path | None) -> int:
 
 
 def make(directory: Path) -> Report:
-    """Of all that is kept in the directory. Raises OperatorError."""
+    """A report of all results that are kept in the directory. Raises OperatorError."""
     try:
         found = by_suite(Records(directory).all())
     except RecordFailure as error:

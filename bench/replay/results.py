@@ -1,4 +1,4 @@
-"""What a directory of records says, by suite, cell and figure: over all repeats."""
+"""Puts the records of a directory together over all repeats, by suite, cell and figure."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from bench.replay.trial import Figure
 
 @dataclass(frozen=True)
 class Summary:
-    """A figure of a cell over its repeats. What is published, limit and goal are the last repeat's."""
+    """A figure of a cell over its repeats. `published`, `limit` and `goal` are those of the last repeat."""
 
     figure: Figure
     values: tuple[float, ...]
-    """One of each repeat that had one."""
+    """One for each repeat that has one."""
     remarks: tuple[str, ...] = ()
 
     @property
@@ -31,7 +31,7 @@ class Summary:
 
     @property
     def ratio(self) -> float | None:
-        """How many times as good as published."""
+        """How many times as good as the published figure it is."""
         if self.value is None or not self.figure.published or not self.value:
             return None
         better = self.value / self.figure.published
@@ -39,7 +39,7 @@ class Summary:
 
     @property
     def of_limit(self) -> float | None:
-        """How near it comes to what is possible: 1 is all of it."""
+        """The share that it reaches of what is possible: 1 is all of it."""
         if self.value is None or not self.figure.limit or not self.value:
             return None
         share = self.value / self.figure.limit
@@ -62,12 +62,12 @@ class Cell:
 
     @property
     def finished(self) -> list[Record]:
-        """Those that count."""
+        """The repeats that count."""
         return [record for record in self.records if record.finished]
 
     @property
     def summaries(self) -> dict[str, Summary]:
-        """By name of the figure, of the repeats that count."""
+        """A summary of the repeats that count, by name of the figure."""
         found: dict[str, list[Figure]] = {}
         for record in self.finished:
             for figure in record.outcome.figures:
@@ -76,30 +76,30 @@ class Cell:
 
     @property
     def reason(self) -> str:
-        """Why there is nothing, or why it cannot be trusted; or nothing."""
+        """Why a repeat has no figures, or why they cannot be trusted; empty if all is well."""
         complaints = [record.outcome.complaint or record.reason for record in self.records]
         return next((complaint for complaint in complaints if complaint), "")
 
     @property
     def samples(self) -> dict[str, Any]:
-        """Of the last repeat that counts and has some."""
+        """The samples of the last repeat that counts and has some."""
         return next((dict(each.outcome.samples) for each in reversed(self.finished) if each.outcome.samples), {})
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Of the last repeat: the trial's, and what was found out meanwhile."""
+        """The last repeat's settings: the trial's, and what was found out while it was measured."""
         return {**self.records[-1].settings, **self.records[-1].outcome.settings}
 
 
 @dataclass(frozen=True)
 class Results:
-    """Of one suite."""
+    """All results of one suite."""
 
     records: tuple[Record, ...]
 
     @property
     def cells(self) -> dict[str, Cell]:
-        """By name, as they were measured."""
+        """The cells by name, in the order in which they were measured."""
         found: dict[str, list[Record]] = {}
         for record in sorted(self.records, key=lambda each: (each.repeat, each.machine.get("time", ""), each.seconds)):
             found.setdefault(record.cell, []).append(record)
@@ -107,24 +107,24 @@ class Results:
 
     @property
     def repeats(self) -> int:
-        """The most that a cell has."""
+        """The most repeats that a cell has."""
         return max((record.repeat for record in self.records), default=0)
 
     def cell(self, name: str) -> Cell | None:
-        """None if it was not measured."""
+        """The cell of that name; None if it was not measured."""
         return self.cells.get(name)
 
     def like(self, pattern: str) -> Iterator[Cell]:
-        """Cells by a pattern as of a shell."""
+        """Cells whose names match a pattern, as a shell's."""
         return (cell for name, cell in self.cells.items() if fnmatchcase(name, pattern))
 
     def summary(self, cell: str, figure: str) -> Summary | None:
-        """None if it was not measured."""
+        """The summary of a cell's figure; None if it was not measured."""
         found = self.cell(cell)
         return found.summaries.get(figure) if found else None
 
     def value(self, cell: str, figure: str) -> float | None:
-        """The mean; None if it was not measured, or is not to be had."""
+        """The mean of a cell's figure; None if it was not measured, or has no value."""
         found = self.summary(cell, figure)
         return found.value if found else None
 

@@ -1,4 +1,4 @@
-"""One trial after another: what is finished is kept and skipped, what fails ends only itself."""
+"""Measures one trial after another: finished cells are kept and skipped; a trial that fails does not end the run."""
 
 import tempfile
 import time
@@ -16,19 +16,19 @@ from proxy.errors import NO_ROOM
 
 
 class Watcher(Protocol):
-    """Whoever shows what is being done."""
+    """Shows what is being done."""
 
     def begin(self, work: "Work") -> None:
         """A trial begins."""
 
     def tell(self, text: str) -> None:
-        """What it does now."""
+        """Say what the trial does now."""
 
     def kept(self, record: Record) -> None:
-        """A result of it was kept."""
+        """A result of the trial was kept."""
 
     def end(self, work: "Work") -> None:
-        """It has ended."""
+        """The trial has ended."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class Tally:
     failed: int = 0
     """Cells that failed, or whose bytes differ."""
     lacking: list[str] = field(default_factory=list)
-    """Why some were not measured, each reason once."""
+    """Why cells could not be measured, each reason once."""
 
 
 def outstanding(records: Records, works: Sequence[Work], again: bool = False) -> tuple[list[Work], list[str]]:
     """What is still to be measured, and which finished results of these suites were made under other circumstances.
 
-    `again`: what is finished of these works does not count. Raises RecordFailure.
+    `again`: finished results of these works do not count. Raises RecordFailure.
     """
     facts = all_facts()
     wanted = {_key(work, cell): blank(work, cell, facts) for work in works for cell in work.trial.cells}
@@ -65,7 +65,7 @@ def outstanding(records: Records, works: Sequence[Work], again: bool = False) ->
         kept = {key: record for key, record in kept.items() if key not in wanted}
     others = []
     for key, record in kept.items():
-        meant = wanted.get(key) or replace(suites[record.suite], settings=record.settings)  # those are its trial's own
+        meant = wanted.get(key) or replace(suites[record.suite], settings=record.settings)  # settings differ by trial
         if difference := record.differs(meant):
             others.append(f"{records.path(*key)} was made with {difference}")
     rest = [work for work in works if any(_key(work, cell) not in kept for cell in work.trial.cells)]
@@ -73,14 +73,17 @@ def outstanding(records: Records, works: Sequence[Work], again: bool = False) ->
 
 
 def set_aside(records: Records, works: Iterable[Work]) -> None:
-    """What is kept of these, so that a run that is interrupted goes on with the new ones. Raises RecordFailure."""
+    """Set aside what is kept of these, so that a run that is interrupted goes on with the new results.
+
+    Raises RecordFailure.
+    """
     for work in works:
         for cell in work.trial.cells:
             records.set_aside(*_key(work, cell))
 
 
 def perform(records: Records, works: Sequence[Work], watcher: Watcher) -> Tally:
-    """Measure all. Raises RecordFailure if a result cannot be kept; those before it are."""
+    """Measure all. Raises RecordFailure if a result cannot be kept; earlier results are kept."""
     tally = Tally()
     for work in works:
         watcher.begin(work)
@@ -90,7 +93,7 @@ def perform(records: Records, works: Sequence[Work], watcher: Watcher) -> Tally:
 
 
 def blank(work: Work, cell: str, facts: dict[str, Any], **more: Any) -> Record:
-    """A record with the circumstances alone."""
+    """A record with the circumstances, and no more than is given."""
     state: State = more.pop("state", "done")
     settings = dict(work.trial.settings)
     seconds = more.pop("seconds", 0.0)

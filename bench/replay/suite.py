@@ -1,4 +1,4 @@
-"""A suite: a test of the field, as trials and a report. (What we measure beside those is made of `bench.cases`.)"""
+"""A suite: a test of the field, as trials and a report. (Benchmarks of our own are made of `bench.cases`.)"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,4 +22,4 @@ class Suite:
     lacking: Callable[[], str] = lambda: ""
     """Why nothing of it can be measured here, with the remedy; or nothing."""
     failures: tuple[type[Exception], ...] = ()
-    """What may go wrong besides `bench.programs.FAILURES`; ends the trial, not the run."""
+    """What may go wrong besides `bench.programs.FAILURES`; such a failure ends the trial, not the run."""

@@ -1,4 +1,4 @@
-"""TCP segments of a network namespace, as the kernel counts them: how many were sent, how many of them again."""
+"""TCP segments of a network namespace, as the kernel counts them: how many were sent, and how many of these again."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ COUNTERS = Path("/proc/thread-self/net/snmp")
 
 @dataclass(frozen=True)
 class Segments:
-    """Counts."""
+    """Counts of segments; `sent` includes those that were sent again."""
 
     sent: int
     again: int
@@ -34,5 +34,5 @@ class Segments:
 
     @property
     def percent(self) -> float:
-        """Sent again."""
+        """Percent of the segments that were sent again."""
         return 100 * self.again / self.sent if self.sent else 0.0

@@ -1,13 +1,13 @@
-"""How long the rest of a run takes, by what was guessed and what has proved to be."""
+"""How long the rest of a run takes, by the guesses for its trials and the time that earlier ones have taken."""
 
 from collections.abc import Sequence
 
 
 class TimeLeft:
-    """Guesses of trials, corrected by those that are done. The clock is an argument."""
+    """Guesses for trials, corrected by how long finished ones took. The clock is an argument, in seconds."""
 
     def __init__(self, guesses: Sequence[float]) -> None:
-        """`guesses`: seconds, in the order of the trials; those that need not be measured have none."""
+        """`guesses`: seconds of the trials that are to be measured, in their order."""
         self._rest = list(guesses)
         self._guessed = self._taken = 0.0
         self._began = 0.0
@@ -17,12 +17,12 @@ class TimeLeft:
         self._began = now
 
     def end(self, now: float) -> None:
-        """It has ended."""
+        """The trial has ended."""
         self._guessed += self._rest.pop(0)
         self._taken += now - self._began
 
     def seconds(self, now: float) -> float:
-        """Until all are done."""
+        """Seconds until all trials are done."""
         if not self._rest:
             return 0.0
         factor = self._taken / self._guessed if self._guessed else 1.0

@@ -7,8 +7,8 @@
         stage.tell("sending")
         yield "line/10ms", Outcome((Figure("throughput", 41.2, "Mb/s", published=30.0, limit=43.4),))
 
-A cell is what a report has a place for; its name is unique within its suite. What depends on what came before it, such
-as the second pass over a volume, is a cell of the same trial: a trial is repeated whole or not at all.
+A cell is what a report has a place for; its name is unique within its suite. A measurement that depends on an earlier
+one, such as the second pass over a volume, is a cell of the same trial: a trial is repeated whole or not at all.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,11 +29,11 @@ class Figure:
     name: str
     """Such as "throughput"; the same in all cells that a table compares."""
     value: float | None
-    """None: not to be had, and `remark` says why."""
+    """None: it could not be measured, and `remark` says why."""
     unit: str
     more_is_better: bool = True
     published: float | None = None
-    """What the reference has for it, in the same unit."""
+    """The reference's figure, in the same unit."""
     limit: float | None = None
     """What would be possible at best, in the same unit."""
     goal: float | None = None
@@ -50,9 +50,9 @@ class Outcome:
     samples: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """Raw samples for JSON and plots, by name; a course over time is a list of [seconds, value]."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """What was found out about the circumstances meanwhile, for JSON; what is known before is the trial's."""
+    """Circumstances that were found out while measuring, for JSON; those known before are the trial's settings."""
     complaint: str = ""
-    """What arrived is not what was sent, and how that shows; or nothing."""
+    """How it shows that other bytes arrived than were sent; empty if they are the same."""
 
 
 @dataclass(frozen=True)
@@ -62,16 +62,16 @@ class Stage:
     directory: Path
     """For temporary files; empty at the start, removed at the end."""
     scale: float
-    """Of all sizes and times, 1 being the real ones."""
+    """Factor of all sizes and times; 1 for the real ones."""
     tell: Callable[[str], None] = lambda text: None
     """Takes what is being done now, in a few words, for whoever watches."""
 
     def bytes(self, whole: float, unit: int = 1 << 20) -> int:
-        """A size, scaled, in whole units; one at least."""
+        """A size in bytes, scaled, as a multiple of `unit`; one unit at least."""
         return max(1, round(whole * self.scale / unit)) * unit
 
     def seconds(self, whole: float, least: float = 1.0) -> float:
-        """A time, scaled, but not below the least."""
+        """That many seconds, scaled, but not less than `least`."""
         return max(least, whole * self.scale)
 
 
@@ -89,8 +89,8 @@ class Trial:
     """For JSON. Finished results with other settings are not taken for results of this trial."""
 
     def chosen(self, patterns: Sequence[str]) -> bool:
-        """One of its cells is meant by a pattern (as of a shell; a beginning up to a slash is enough), or there is
-        none."""
+        """Whether a pattern matches one of its cells, or there are no patterns. They are as a shell's; a name's
+        beginning, up to a slash, is enough."""
         wanted = [*patterns, *(f"{pattern}/*" for pattern in patterns)]
         return not patterns or any(fnmatchcase(cell, pattern) for cell in self.cells for pattern in wanted)
 

@@ -1,7 +1,7 @@
-"""What a user would take instead of Isthmus: tunnels from the east end of a line to a sink at its west end.
+"""The alternatives to Isthmus: tunnels from the east end of a line to a sink at its west end.
 
-Each is a context manager that yields where the source connects to, at the east end. A user's own command is started at
-both ends by a shell, with these variables:
+Each is a context manager that yields the address at the east end to which the source connects. A user's own command is
+started at both ends by a shell, with these variables:
 
     ISTHMUS_END      east or west
     ISTHMUS_LISTEN   where it has to listen at the east end, as host:port
@@ -27,7 +27,7 @@ from bench.wan import Wan
 PATIENCE_SECONDS = 90.0
 LOOPBACK = "127.0.0.1"
 PRIVILEGE_SEPARATION = Path("/run/sshd")
-"""What Debian's service makes before it starts sshd."""
+"""The directory that Debian's service makes before it starts sshd."""
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 STUNNEL = shutil.which("stunnel") or shutil.which("stunnel4") or "stunnel"
 
@@ -64,7 +64,7 @@ def ssh(wan: Wan, directory: Path, to: Address) -> Iterator[Address]:
         "StrictModes": "no",
         "UsePAM": "no",
         "PermitRootLogin": "yes",
-        "ClientAliveInterval": 3,  # three times: where both we and the line are killed its connection's process stays
+        "ClientAliveInterval": 3,  # three unanswered end a connection's process, also if we and the line were killed
     }
     (directory / "sshd.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
     unknown = ["StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "BatchMode=yes", "ExitOnForwardFailure=yes"]

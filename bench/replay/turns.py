@@ -1,5 +1,5 @@
-"""The replicator of an array: volumes move from the near array to the far one by qemu-img's initiator, as many in
-progress at once as allowed; the others wait, in their order."""
+"""An array's replicator: qemu-img's initiator moves volumes from the near array to the far one, as many at once as
+allowed; the others wait for their turns, in order."""
 
 import contextlib
 import subprocess
@@ -15,14 +15,14 @@ from bench.replay.arrays import Arrays
 
 POLL_SECONDS = 0.01
 COMMANDS = 8
-"""Under way for each volume."""
+"""Commands under way for each volume."""
 PATIENCE_SECONDS = 24 * 3600.0
-"""Until all volumes have moved: hours, at the real sizes."""
+"""Seconds in which all volumes have to move, which takes hours at the real sizes."""
 
 
 @dataclass(frozen=True)
 class Moved:
-    """A volume."""
+    """A volume that has moved."""
 
     unit: int
     waited: float
@@ -33,21 +33,21 @@ class Moved:
 
 @dataclass
 class Course:
-    """What was seen of it."""
+    """What was seen of a replication."""
 
     moved: list[Moved] = field(default_factory=list)
     in_progress: list[list[float]] = field(default_factory=list)
-    """Seconds, volumes."""
+    """Pairs of seconds since the start and the number of volumes; so is `waiting`."""
     waiting: list[list[float]] = field(default_factory=list)
 
     @property
     def seconds(self) -> float:
-        """Until the last one was done."""
+        """Seconds until the last volume was done."""
         return max((each.waited + each.took for each in self.moved), default=0.0)
 
 
 def move(arrays: Arrays, count: int, most: int, directory: Path, tell: Callable[[str], None]) -> Course:
-    """Units 1 to `count`, `most` at once. Raises ArrayFailure if one fails; the others are ended."""
+    """Move units 1 to `count`, `most` at once. Raises ArrayFailure if one fails, and ends the others."""
     course, waiting = Course(), list(range(1, count + 1))
     running: dict[int, tuple[subprocess.Popen[bytes], float]] = {}
     began = time.monotonic()
@@ -67,7 +67,7 @@ def move(arrays: Arrays, count: int, most: int, directory: Path, tell: Callable[
 
 
 def _ended(running: dict[int, tuple["subprocess.Popen[bytes]", float]], directory: Path, deadline: float) -> list[int]:
-    """Units that are done; waits for one at least."""
+    """Wait until at least one unit is done; all that are. Raises ArrayFailure if one has failed, or at the deadline."""
     while True:
         ended = {unit: code for unit, (process, _) in running.items() if (code := process.poll()) is not None}
         for unit, code in ended.items():

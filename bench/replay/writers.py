@@ -1,7 +1,7 @@
-"""Writers that wait for the answer of each write before the next, as a guest does whose writes are replicated at once.
+"""Writers that wait for the answer to each write before the next, as a guest does whose writes are replicated at once.
 
-Each is an initiator of its own, in a thread, and writes what it has from the beginning of its unit on, until that or
-the time is over; so what is there afterwards can be compared.
+Each is an initiator of its own, in a thread. It writes its content from the beginning of its unit on, until it has
+written everything or the time is over; so the unit can be compared afterwards.
 """
 
 import threading
@@ -19,7 +19,7 @@ from bench.replay.arrays import Arrays
 
 PATIENCE_SECONDS = 120.0
 FILE_WRITE = 128 << 10
-"""Bytes of a file that go with one write at most."""
+"""Bytes of a file that one write has, at most."""
 
 
 class WriterFailure(Exception):
@@ -28,23 +28,23 @@ class WriterFailure(Exception):
 
 @dataclass
 class Writer:
-    """One of them. After `run` it knows what it has done."""
+    """One writer. After `run` it knows what it has written."""
 
     unit: int
     content: memoryview
     lengths: Sequence[int]
-    """Of its writes, in their order; all of them multiples of 512 bytes."""
+    """Bytes of its writes, in their order; all of them multiples of 512."""
     latencies: list[float] = field(default_factory=list)
     """Seconds, of each write that was answered."""
     failure: str = ""
 
     @property
     def written(self) -> int:
-        """Bytes."""
+        """Bytes whose writes were answered."""
         return sum(self.lengths[: len(self.latencies)])
 
     def differs(self, unit: Path) -> bool:
-        """Whether the unit has not what was written to it."""
+        """Whether the unit has other bytes than were written to it."""
         with unit.open("rb") as file:
             return file.read(self.written) != self.content[: self.written]
 
@@ -71,17 +71,18 @@ class Writer:
             before, now = now, time.monotonic()
             self.latencies.append(now - before)
             at += length
-            if now > deadline:  # not before the first write: of none there are no figures
+            if now > deadline:  # but after one write at least: without any there are no figures
                 return
 
 
 def alike(unit: int, content: Dataset, length: int) -> Writer:
-    """Writes of one length."""
+    """A writer whose writes all have one length."""
     return Writer(unit, memoryview(b"".join(content)), [length] * (content.size // length))
 
 
 def creating(unit: int, content: Dataset) -> Writer:
-    """Files of many sizes: the data of each in pieces, then a page about it, as a file system's journal has."""
+    """A writer that creates files of many sizes: the data of each in pieces, then a page about it, as a file system's
+    journal has."""
     lengths: list[int] = []
     for file in content.files():
         lengths += [FILE_WRITE] * (file.size // FILE_WRITE)
@@ -93,7 +94,7 @@ def creating(unit: int, content: Dataset) -> Writer:
 
 
 def write(arrays: Arrays, writers: Sequence[Writer], seconds: float) -> float:
-    """All at once; the seconds that it took. Raises WriterFailure."""
+    """Run all writers at once; the seconds that it took. Raises WriterFailure."""
     gate = threading.Barrier(len(writers) + 1)
     threads = [
         threading.Thread(target=writer.run, args=[arrays, gate, seconds], name=f"writer {writer.unit}", daemon=True)
