@@ -1,7 +1,7 @@
-"""What a user would take instead: the volumes of the field test over its line, by plain TCP, tunnels, and Isthmus.
+"""Isthmus beside its alternatives, plain TCP and tunnels: each sends the volumes of the field test over its line.
 
-All in the same run and by the same source and sink. What takes several times as long as a perfect line is given up,
-and its rate until then counts.
+All are measured in the same run, with the same source and sink. A pass that takes several times as long as over a
+perfect line is given up, and its rate until then counts.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,9 +26,9 @@ from bench.wan.wan import lacking
 from proxy.config.units import show_size
 
 Opening = Callable[[Wan, Path, Address], AbstractContextManager[Address]]
-"""Opens a way to an address of the west end; the address of its entrance at the east end."""
+"""Opens a way to an address of the west end, and yields the address of its entrance at the east end."""
 PATIENCE, LEAST = 3.0, 4.0
-"""How many times as long as a perfect line a pass may take, and seconds more."""
+"""A pass may take `PATIENCE` times as long as over a perfect line, and `LEAST` seconds more."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Way:
 
     @property
     def direct(self) -> bool:
-        """Without a tunnel: then the sink is not on loopback."""
+        """Whether there is no tunnel: then the sink is not on loopback."""
         return self.open is tunnels.plain
 
 
@@ -56,7 +56,7 @@ def isthmus(store_size: str, wan: Wan, directory: Path, to: Address) -> Iterator
 
 
 def ways(command: str, scale: float) -> list[Way]:
-    """Isthmus last, with stores that have room for each of the volumes."""
+    """All ways; Isthmus is the last one, with stores that have room for the largest volume."""
     room = max(volume(name, scale).size for name in VOLUMES) * 5 // 4 + (64 << 20)
     found = [
         Way("tcp-cubic", tunnels.plain, "cubic", partial(_lacking_control, "cubic")),
@@ -70,7 +70,7 @@ def ways(command: str, scale: float) -> list[Way]:
 
 
 def trials(options: Options) -> list[Trial]:
-    """One for each way and volume."""
+    """One trial for each way and volume."""
     return [
         Trial(
             tuple(Place(way.name, name, number).cell for number in PASSES),
@@ -84,7 +84,7 @@ def trials(options: Options) -> list[Trial]:
 
 
 def measure(way: Way, name: str, stage: Stage) -> Iterator[tuple[str, Outcome]]:
-    """Both passes. Raises Lacking."""
+    """Measure both passes. Raises Lacking."""
     if reason := way.lacking():
         raise Lacking(reason)
     contents = volume(name, stage.scale)
@@ -118,7 +118,7 @@ def _outcome(wan: Wan, way: Way, contents: Dataset, place: Place, flow: Flow) ->
 
 
 def _rate(flow: Flow) -> tuple[float, str]:
-    """Bytes a second, and that they are of less than the volume, if so."""
+    """Bytes a second, and a remark if they are of less than the whole volume."""
     course, (transfer,) = flow.arrived, flow.transfers
     if flow.given_up is None:
         return (transfer.rate if transfer else 0.0), ""
@@ -131,7 +131,7 @@ def _as_before() -> Outcome:
 
 
 def _perfect(contents: Dataset) -> float:
-    """Seconds that the line needs for all of it."""
+    """Seconds that a perfect line needs for all of the volume."""
     return contents.size * 8 / SETTING.goodput
 
 

@@ -19,7 +19,7 @@ TITLES = {
 }
 OURS = "isthmus"
 TUNNELS = ("ssh", "stunnel", "command")
-"""Their congestion control is not chosen here."""
+"""Ways whose congestion control is not chosen here."""
 MIB = 1 << 20
 
 
@@ -37,7 +37,7 @@ class Place(NamedTuple):
 
 
 def published_rate(place: Place) -> float | None:
-    """Mb/s of the field test with a disk store; for Isthmus, which is what it is compared with."""
+    """Mb/s of the field test with a disk store; only for Isthmus, since that is what it is compared with."""
     told = published.throughput("singly", place.volume, "disk", place.number)
     return told * MIB * 8 / 60 / 1e6 if told and place.way == OURS else None
 
@@ -73,7 +73,7 @@ def _control(results: Results, way: str) -> str:
 
 
 def _best(results: Results, ways: list[str], volume: str, pass_: int) -> tuple[str, float] | None:
-    """The fastest of the others, and how many times as fast Isthmus is."""
+    """The fastest of the others, and how many times as fast as that Isthmus is; None if either is missing."""
     rates = {way: results.value(Place(way, volume, pass_).cell, "throughput") for way in ways}
     others = {way: rate for way, rate in rates.items() if way != OURS and rate}
     ours = rates.get(OURS)

@@ -1,7 +1,7 @@
 """Writes that wait for the far array: reference section 3. [Stratus Avance with 10 Gb NICs]
 
-One writer, each write waiting for its answer, in writes of 1 KiB to 1 MiB; four that copy files; five that create
-them. Over 1 Gb, over 10 Gb, and without a line, where the cores alone decide.
+One writer with writes of 1 KiB to 1 MiB, each of which waits for its answer; four writers that copy files; five that
+create files. Over 1 Gb, over 10 Gb, and without a line, where only the cores limit.
 """
 
 import math
@@ -23,12 +23,12 @@ COPIERS, CREATORS = 4, 5
 COPY_WRITE = 64 * KIB
 UNIT = 64 * MIB
 SECONDS, LEAST_SECONDS = 30.0, 0.5
-"""A cell, at scale 1 and at least."""
+"""Seconds of a cell: at scale 1, and at least."""
 COMPRESSIBILITY, DUPLICATES = 38, 10
 
 
 def trials(options: Options) -> list[Trial]:
-    """One for each line and way."""
+    """One trial for each line and way."""
     found = []
     for ground in GROUNDS:
         cells = tuple(f"{ground.place}/{name}" for name in (*map(str, SIZES), COPYING, CREATING))
@@ -45,7 +45,7 @@ def trials(options: Options) -> list[Trial]:
 
 
 def measure(ground: Ground, stage: Stage) -> Iterator[tuple[str, Outcome]]:
-    """Each size, then several writers; each time with new data."""
+    """Measure each size of write, then several writers, each time with new data."""
     seconds = stage.seconds(SECONDS, LEAST_SECONDS)
     units = max(COPIERS, CREATORS)
     see_room(stage.directory, units * UNIT, "set TMPDIR")  # whatever the scale

@@ -18,7 +18,7 @@ PUBLISHED = {COPYING: {"1g": 85.0, "10g": 140.0}, CREATING: {"1g": 95.0, "10g": 
 GROUPS = {COPYING: "four that copy files", CREATING: "five that create files"}
 PLACES = [f"{way}/{line}" for line in ("1g", "10g", NO_LINE) for way in WAYS]
 GAIN = 1.25
-"""So many times as fast is a gain worth the name."""
+"""How many times as fast a faster line has to be to count as a gain."""
 
 
 def report(results: Results) -> Iterator[Section]:
@@ -94,7 +94,7 @@ def _findings(results: Results) -> Iterator[str]:
 
 
 def _zones(results: Results) -> Iterator[str]:
-    """Where a faster line gains, by what was measured, beside what is published."""
+    """For which sizes of write a faster line gains, as measured and as published."""
     faster = "10g" if any(results.value(f"direct/10g/{size}", "throughput") for size in SIZES) else NO_LINE
     gains = {
         size: fast / slow

@@ -1,8 +1,8 @@
 """Volumes in progress at once: reference section 2a, with hosts at work on the source array meanwhile.
 
 Volumes of 10 GB move from one target to another, 1 to 16 in progress at once, the rest waiting, while fio reads and
-writes another unit of the source: 8 KiB at random, 70 % reads, 30 under way. The makers publish relations only: what
-18 volumes take of the time of 3, and what one at a time costs and gives.
+writes another unit of the source: 8 KiB at random, 70 % reads, 30 under way. The makers publish ratios only: of the
+time for 18 volumes to that for 3, and what one volume at a time costs and gains.
 """
 
 from collections.abc import Iterator
@@ -21,15 +21,15 @@ from bench.replay.turns import Course, move
 MIB = 1 << 20
 VOLUMES, IN_PROGRESS = (3, 9, 12, 18), (1, 3, 9, 12, 16)
 FEW_VOLUMES, FEW_IN_PROGRESS = (3, 18), (1, 16)
-"""At small scales: the corners, which the published relations are about."""
+"""What is measured at small scales: only the extremes, which the published ratios are about."""
 COMPRESSIBILITY, DUPLICATES = 38, 10
 HOST_UNIT = 256 * MIB
 ALONE_SECONDS = 60.0
-"""The host without a replication, at scale 1."""
+"""Seconds for which the host works without a replication, at scale 1."""
 
 
 def trials(options: Options) -> list[Trial]:
-    """One for each line and way."""
+    """One trial for each line and way."""
     pairs = _pairs(options.scale)
     found = []
     for line in LINES:
@@ -44,7 +44,7 @@ def trials(options: Options) -> list[Trial]:
 
 
 def measure(ground: Ground, pairs: list[tuple[int, int]], stage: Stage) -> Iterator[tuple[str, Outcome]]:
-    """All of a line and a way, between the same arrays; each time with new volumes."""
+    """Measure all cells of a line and a way between the same arrays, each time with new volumes."""
     size, most = stage.bytes(VOLUME), max(count for count, _ in pairs)
     see_room(stage.directory, 2 * most * size + HOST_UNIT)
     stage.tell("starting the arrays")
@@ -75,7 +75,7 @@ def _tell(stage: Stage, count: int, in_progress: int, text: str) -> None:
 
 
 def _fill(arrays: Arrays, count: int, size: int, number: int) -> None:
-    """What no store has seen."""
+    """Fill the near array's units with data that no store has seen."""
     for unit, path in enumerate(arrays.near.units[:count]):
         with path.open("r+b") as file:
             file.writelines(Dataset(f"volume {unit}", size, COMPRESSIBILITY, DUPLICATES, number))
@@ -104,7 +104,7 @@ def _of_host(found: Found, remark: str) -> Iterator[Figure]:
 
 
 def _pairs(scale: float) -> list[tuple[int, int]]:
-    """Volumes and how many of them at once."""
+    """How many volumes, and how many of them at once, for each cell."""
     whole = scale >= WHOLE
     counts, in_progress = (VOLUMES, IN_PROGRESS) if whole else (FEW_VOLUMES, FEW_IN_PROGRESS)
     return [(count, most) for count in counts for most in in_progress]

@@ -10,7 +10,7 @@ from bench.replay.results import Results
 VOLUME = 10 * 10**9
 """Bytes, at scale 1."""
 WHOLE = 1 / 20
-"""From this scale on everything is measured; below it what is measured says little."""
+"""The scale from which on everything is measured; at smaller ones the figures say little."""
 HOST_ALONE = "host-alone"
 MANY, FEW = 18, 3
 ALL, ONE = 16, 1
@@ -19,7 +19,7 @@ PUBLISHED = {
     "time of 18, one at a time / 16": {"10g": "3.5x"},
     "host I/O, one at a time / 16": {"10g": "1.5x", "1g": "1.10 to 1.15x", "oc3": "1x"},
 }
-"""All that is published of this matrix: no figure, only what they are to each other."""
+"""All that is published of this matrix: no times, only their ratios."""
 
 
 def report(results: Results) -> Iterator[Section]:
@@ -58,7 +58,7 @@ def _figures(results: Results) -> Iterator[Table]:
 
 
 def _places(results: Results, line: str) -> list[str]:
-    """Cells of a line, whatever the way."""
+    """Names of a line's cells, without the way and the line."""
     return list(dict.fromkeys(name.split("/", 2)[2] for name in results.cells if name.split("/")[1] == line))
 
 
@@ -100,7 +100,7 @@ def _plots(results: Results) -> Iterator[Plot]:
 
 
 def _turns(results: Results) -> Iterator[Plot]:
-    """How volumes took their turns, where the most of them had to wait."""
+    """How volumes took their turns, in the cell in which most of them had to wait."""
     for line in LINES:
         found = cell.samples if (cell := results.cell(f"pair/{line}/{MANY}/{ONE}")) else {}
         if found:
@@ -111,7 +111,7 @@ def _turns(results: Results) -> Iterator[Plot]:
 
 
 def _course(samples: list[list[float]]) -> tuple[list[float], list[float | None]]:
-    """With a step at each change."""
+    """The samples as points of a plot, with a step at each change."""
     seconds: list[float] = []
     counts: list[float | None] = []
     for at, count in samples:

@@ -1,8 +1,8 @@
 """The field test of reference section 1: three volumes over 45 Mb/s, 100 ms round trip and 1 % loss, TLS on.
 
 Each volume is sent three times through a pair whose stores are empty at first: alone, and all three at once; with the
-store in memory and on disk. Its throughput is what the published table has: its size by the time from its first byte
-to the far end's receipt for all of it.
+store in memory and on disk. Throughput is reckoned as in the published table: a volume's size divided by the time from
+its first byte to the far end's receipt for all of it.
 """
 
 import shutil
@@ -25,24 +25,24 @@ from bench.wan.wan import lacking
 from proxy.config.units import show_size
 
 SIZES = {"f5vol2": 2.30, "f5vol3": 2.18, "f5vol4": 2.18}
-"""GiB; with these the published throughputs come out of the published times."""
+"""GiB; with these sizes the published times give the published throughputs."""
 KINDS = {"f5vol2": (38, 10), "f5vol3": (1, 0), "f5vol4": (99, 100)}
 """Compressibility and duplicates, in percent."""
 ROOM = 1.25
-"""Of the volumes' sizes, for a store."""
+"""Size of a store, as a multiple of the volumes' sizes."""
 LEFT_OVER = {"f5vol2": 0.45, "f5vol3": 1.0, "f5vol4": 0.03}
-"""About what crosses the line at first, for the guess how long it takes."""
+"""About what part of a volume crosses the line in the first pass, to guess how long that takes."""
 
 
 def trials(options: Options) -> list[Trial]:
-    """At that scale."""
+    """All trials, at the options' scale."""
     cases = [Case(f"singly/{volume}/{store}", (volume,), store) for volume in SIZES for store in STORES]
     cases += [Case(f"together/{store}", tuple(SIZES), store) for store in STORES]
     return [Trial(case.cells, partial(measure, case), _seconds(case, options.scale), _settings(case)) for case in cases]
 
 
 def volume(name: str, scale: float) -> Dataset:
-    """In whole MiB."""
+    """A volume of the field test, scaled, in whole MiB."""
     return Dataset(name, max(1, round(SIZES[name] * scale * GIB / MIB)) * MIB, *KINDS[name])
 
 
@@ -53,7 +53,7 @@ def least(contents: Dataset) -> int:
 
 
 def measure(case: Case, stage: Stage) -> Iterator[tuple[str, Outcome]]:
-    """Three passes through a pair of its own, on a line of its own."""
+    """Measure three passes through a pair of their own, on a line of their own."""
     volumes = [volume(name, stage.scale) for name in case.volumes]
     room = round(sum(each.size for each in volumes) * ROOM) + 64 * MIB
     _see_room(case.store, 2 * room, stage.directory)
@@ -89,7 +89,7 @@ def _seconds(case: Case, scale: float) -> float:
 
 
 def _see_room(store: str, wanted: int, directory: Path) -> None:
-    """Raises Lacking."""
+    """Raises Lacking if the disk, or the memory, has less than `wanted` bytes free for the stores."""
     if store == "disk":
         free, what = shutil.disk_usage(directory).free, f"the disk of {directory.parent} (see TMPDIR)"
     else:

@@ -1,4 +1,4 @@
-"""What a pass of the field test brings: its cells, and the figures of each."""
+"""The cells of a pass of the field test, and the figures of each."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,18 +19,18 @@ class Case:
     """Volumes that are sent at once."""
 
     place: str
-    """The beginning of its cells' names: singly/f5vol2/disk, together/disk."""
+    """What its cells' names begin with: singly/f5vol2/disk, together/disk."""
     volumes: tuple[str, ...]
     store: str
 
     @property
     def together(self) -> bool:
-        """Then the names of its cells have the volume, and there is a total."""
+        """Whether there are several volumes: then names of cells have the volume, and there is a total."""
         return len(self.volumes) > 1
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """A pass after the other."""
+        """Names of its cells, pass after pass."""
         if not self.together:
             return tuple(f"{self.place}/{number}" for number in PASSES)
         return tuple(f"{self.place}/{what}/{number}" for number in PASSES for what in (*self.volumes, published.TOTAL))
@@ -38,7 +38,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Pass:
-    """One of them, with what came of it."""
+    """One pass of a case, and what came of it."""
 
     case: Case
     number: int
@@ -46,15 +46,15 @@ class Pass:
     best: Sequence[int]
     """Bytes that the best known compression leaves of each."""
     flow: Flow
-    """To its end: nothing was given up."""
+    """What was sent; to its end, so nothing was given up."""
     remark: str = ""
-    """What is to be said of all its figures."""
+    """A remark on all its figures."""
     whole: bool = True
-    """The real sizes, which alone have goals."""
+    """Whether the volumes have their real sizes, which alone have goals."""
 
     def outcomes(self) -> Iterator[tuple[str, Outcome]]:
-        """A cell for each volume and, if there are several, one for their sum. If one failed none has figures: they
-        share the line.
+        """A cell for each volume and, if there are several, one for their sum. If one volume failed no cell has
+        figures, since all share the line.
         """
         if complaint := self._complaint():
             names = (*self.case.volumes, published.TOTAL) if self.case.together else ("",)
@@ -81,7 +81,7 @@ class Pass:
         return next((f"{volume.kind}: {each.complaint}" for volume, each in pairs if each and each.complaint), "")
 
     def _figures(self, name: str, size: float, seconds: float, limit: float) -> tuple[Figure, ...]:
-        """Throughput, of a size in MB, in MB/min as published; and seconds. `limit`: in seconds, for the first pass."""
+        """Throughput in MB/min, as published, and seconds. `size`: in MB; `limit`: in seconds, for the first pass."""
         how = "together" if self.case.together else "singly"
         told = published.throughput(how, name, self.case.store, self.number)
         goal = told * _times_published(name, self.number) if told and self.whole else None
@@ -93,7 +93,7 @@ class Pass:
         )
 
     def _with_line(self, figures: tuple[Figure, ...]) -> Outcome:
-        """And what crossed the line, and how full that was; the whole time counts, to the last receipt."""
+        """An outcome of these figures, what crossed the line, and how full it was over the time to the last receipt."""
         samples = self.flow.line.samples
         crossed = samples[-1].so_far - samples[0].so_far
         size = sum(each.size for each in self.volumes)
@@ -106,7 +106,10 @@ class Pass:
 
 
 def shared(alone: Sequence[float]) -> list[float]:
-    """When each is done if all begin at once and those that still run share the line evenly; `alone`: its own time."""
+    """When each volume is done if all begin at once, and share the line evenly for as long as they run.
+
+    `alone`: the time that each takes by itself.
+    """
     order = sorted(range(len(alone)), key=lambda index: alone[index])
     found, now, before = [0.0] * len(alone), 0.0, 0.0
     for place, index in enumerate(order):
@@ -117,7 +120,7 @@ def shared(alone: Sequence[float]) -> list[float]:
 
 
 def _times_published(name: str, number: int) -> float:
-    """How many times as fast as published it should be."""
+    """How many times as fast as published a pass should be."""
     if name == published.TOTAL or (name == "f5vol4" and number == 1):
         return 1.0
     return COLD_GOAL if number == 1 else WARM_GOAL

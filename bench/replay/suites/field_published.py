@@ -1,7 +1,7 @@
 """What was published of the field test: reference section 1. [F5 BIG-IP 3600 with the WAN Optimization Module]"""
 
 TOTAL = "total"
-"""All three volumes together: 6.66 GB, said to be 6,660 MB, by the time of the last."""
+"""All three volumes together: 6.66 GB, taken for 6,660 MB, divided by the time of the last one."""
 
 _TABLE: dict[str, tuple[tuple[str, float], ...]] = {
     "singly/f5vol4/memory": (("1m48s", 1241), ("1m35s", 1411)),
@@ -23,7 +23,7 @@ def throughput(how: str, volume: str, store: str, number: int) -> float | None:
 
 
 def elapsed(how: str, volume: str, store: str, number: int) -> str:
-    """As printed there; empty where nothing was published."""
+    """The elapsed time as published; empty where nothing was published."""
     found = _find(how, volume, store, number)
     return found[0] if found else ""
 

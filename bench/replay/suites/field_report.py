@@ -9,7 +9,7 @@ from bench.replay.results import Results, Summary
 from bench.replay.suites import field_published as published
 
 COLD_GOAL, WARM_GOAL = 3.5, 10.0
-"""How many times as fast as published; what is not among these is not to be slower."""
+"""How many times as fast as published first passes, and later ones, should be; all others should not be slower."""
 VOLUMES = ("f5vol4", "f5vol2", "f5vol3")
 """In the order of the published table."""
 STORES = ("memory", "disk")
@@ -56,7 +56,7 @@ class Place(NamedTuple):
 
     @property
     def text(self) -> str:
-        """For sentences and plots."""
+        """The place in words, for sentences and plots."""
         return f"{self.volume}, {self.store}, pass {self.number}"
 
 
@@ -105,7 +105,7 @@ def _row(results: Results, place: Place, notes: Notes) -> tuple[str, ...]:
 
 
 def _limit(summary: Summary | None) -> tuple[str, str]:
-    """What is possible, and how much of it is reached; where next to nothing is left the line does not matter."""
+    """What is possible, and how much of it is reached. If next to nothing has to cross, the line does not matter."""
     if summary is None or summary.figure.limit is None:
         return number(None), number(None)
     if summary.figure.limit > BEYOND:
@@ -114,7 +114,7 @@ def _limit(summary: Summary | None) -> tuple[str, str]:
 
 
 def _real_time(results: Results, place: Place) -> str:
-    """How long it takes at scale 1, if it goes on like that."""
+    """How long the pass would take at scale 1, at the same rate."""
     elapsed, cell = results.value(place.cell, "elapsed"), results.cell(place.cell)
     if elapsed is None or cell is None:
         return "-"
@@ -123,7 +123,7 @@ def _real_time(results: Results, place: Place) -> str:
 
 
 def _throughputs(results: Results, places: list[Place], name: str) -> Iterator[Plot]:
-    """Where there is a published one."""
+    """A plot of measured and published throughputs, of the places that have both."""
     both = [place for place in places if (found := results.summary(place.cell, "throughput")) and found.ratio]
     if not both:
         return
@@ -186,7 +186,7 @@ def _how_near(results: Results, places: list[Place]) -> Iterator[str]:
 
 
 def _out_of_reach(results: Results, places: list[Place]) -> Iterator[str]:
-    """Where even the limit misses the goal."""
+    """Places of which even the limit misses the goal."""
     for place in places:
         found = results.summary(place.cell, "throughput")
         if found and found.figure.goal and found.figure.limit and found.figure.limit < found.figure.goal:

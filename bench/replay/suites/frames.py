@@ -13,7 +13,7 @@ from bench.wan.wan import lacking
 
 
 def trials(options: Options) -> list[Trial]:
-    """One for each line, MTU and loss."""
+    """One trial for each line, MTU and loss."""
     return [
         Trial(_cells(*where), partial(measure, *where), _seconds(*where, options.scale), _settings(*where))
         for line in LINES
@@ -24,7 +24,7 @@ def trials(options: Options) -> list[Trial]:
 
 
 def measure(line: str, mtu: int, loss: float, stage: Stage) -> Iterator[tuple[str, Outcome]]:
-    """Directly and through a pair."""
+    """Measure directly and through a pair."""
     setting = Setting(RATES[line], 2 * DELAY, loss, mtu)
     stage.tell("can the line be carried?")
     if reason := not_carried(setting.rate, mtu):

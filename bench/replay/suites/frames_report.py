@@ -46,7 +46,7 @@ class Place(NamedTuple):
 
 
 def told(place: Place, outcome: Outcome) -> Outcome:
-    """The same with what the guide has for it."""
+    """The outcome with the guide's figure as the published one, if the guide has one for that place."""
     if place.line != "oc3" or place.mtu != MTUS[0]:
         return outcome
     rate = 10 * GIB * 8 / 1e6 / (GUIDE[place.loss] * 60)
@@ -118,7 +118,7 @@ def _losses(results: Results) -> Iterator[str]:
 
 
 def _jumbo(results: Results) -> Section:
-    """Throughput with MTU 9000 by that with 1500."""
+    """Throughput with MTU 9000, divided by that with MTU 1500."""
     rows = []
     findings = []
     cells: list[str] = []

@@ -1,5 +1,5 @@
-"""What reduction saves on the generated volumes, by the same analysis as `isthmus analyze`; and whether they are what
-they are said to be: as compressible, as repetitive, and quickly made."""
+"""What reduction saves on the generated volumes, by the same analysis as `isthmus analyze`; and whether these are as
+compressible and as repetitive as they are said to be, and quickly made."""
 
 import time
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ KIB, MIB = 1 << 10, 1 << 20
 GENERATED_GOAL = 200.0
 """MB a second of one core."""
 ANALYSED = 12e6
-"""Bytes a second that a guess counts with."""
+"""Bytes a second that an analysis is guessed to do."""
 
 
 def trials(options: Options) -> list[Trial]:
-    """A volume each."""
+    """One trial for each volume."""
     found = []
     for name in SIZES:
         contents = volume(name, options.scale)
@@ -32,7 +32,7 @@ def trials(options: Options) -> list[Trial]:
 
 
 def measure(contents: Dataset, stage: Stage) -> Iterator[tuple[str, Outcome]]:
-    """Generate it for the clock alone, then analyse it."""
+    """Generate the volume once to time that, then again to analyse it."""
     stage.tell(f"generating {contents.kind}")
     rate = generation_rate(contents)
     analysis, done = Analysis(contents.size), 0

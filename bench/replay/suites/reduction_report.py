@@ -1,7 +1,7 @@
 """The report of what reduction saves on the generated volumes.
 
-What is stated or published stands beside it here only, and not in the figures: nothing of it was measured over a line,
-so the report's overview must not count it among what is faster than published.
+Stated and published values are shown beside the measured ones here, but are not in the figures: nothing was measured
+over a line, so the report's overview must not count these cells as faster than published.
 """
 
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ CROSSES = ("crosses, new", "crosses, 1 % changed", "crosses, known")
 EXPECTED = ("expected, pass 1", "expected, pass 2")
 CHUNKS = ("KiB", "repeats", "new", "1 % changed", "known")
 NEAR = 1.0
-"""Points by which a generated volume may be off."""
+"""Percentage points by which a generated volume may differ from what is stated."""
 WORTHWHILE = 2.0
-"""Points that a larger store has to find more."""
+"""Percentage points that a larger store has to find more for it to be worthwhile."""
 
 
 def report(results: Results) -> Iterator[Section]:
@@ -43,7 +43,7 @@ def report(results: Results) -> Iterator[Section]:
 
 
 def _table(results: Results, title: str, figures: tuple[str, ...], beside: bool = False) -> Table:
-    """`beside`: with a column behind each figure for what is stated or published."""
+    """A table of these figures. `beside`: each is followed by a column for what is stated or published."""
     notes = Notes()
     rows = []
     for name, cell in results.cells.items():

@@ -1,7 +1,7 @@
 """Windows and delays (reference 2b): three volumes at once, 72 KB, 1 MB and automatic, over four lines and five delays.
 
-The window is what the receiving array offers its peer at most. Directly its peer is the sending array, across the
-line; through Isthmus it is the site beside it.
+The window is the most that the receiving array offers its TCP peer: directly, that is the sending array across the
+line; through Isthmus, the site beside it.
 """
 
 from collections.abc import Iterator
@@ -17,12 +17,12 @@ from bench.wan.wan import lacking
 from proxy.plan.windows import window_rate
 
 START = 1.8
-"""Seconds until sources have begun, and until the line is quiet afterwards, for the guess."""
+"""Seconds until sources have begun and, afterwards, until the line is quiet; to guess how long a trial takes."""
 VOLUMES = 3
 
 
 def trials(options: Options) -> list[Trial]:
-    """One for each line and delay."""
+    """One trial for each line and delay."""
     return [
         Trial(
             _cells(line, delay), partial(measure, line, delay), _seconds(line, delay, options), _settings(line, delay)
@@ -33,7 +33,7 @@ def trials(options: Options) -> list[Trial]:
 
 
 def measure(line: str, delay: int, stage: Stage) -> Iterator[tuple[str, Outcome]]:
-    """All windows, directly and through a pair."""
+    """Measure all windows, directly and through a pair."""
     setting = Setting(RATES[line], 2 * delay)
     stage.tell("can the line be carried?")
     if reason := not_carried(setting.rate):
@@ -48,14 +48,14 @@ def measure(line: str, delay: int, stage: Stage) -> Iterator[tuple[str, Outcome]
 
 
 def theory(setting: Setting, window: int) -> float:
-    """Mb/s of the volumes together by the makers' formula, window / round trip, and what the line carries."""
+    """Mb/s of all volumes together, by the makers' formula (window / round trip), and at most what the line carries."""
     if not window or not setting.round_trip:
         return setting.goodput / MBIT
     return min(VOLUMES * window_rate(window, setting.round_trip / 1000), setting.goodput) / MBIT
 
 
 def _cells(line: str, delay: int) -> tuple[str, ...]:
-    """In the order in which they are measured."""
+    """Names of cells in the order in which they are measured."""
     return tuple(Place(line, delay, window, way).cell for way in WAYS for window in WINDOWS)
 
 

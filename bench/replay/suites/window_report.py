@@ -11,7 +11,7 @@ LINES = tuple(RATES)
 DELAYS = (0, 1, 10, 20, 50)
 """Milliseconds, one way."""
 WINDOWS = {"72KB": 72_000, "1MB": 1_000_000, "automatic": 0}
-"""Bytes; 0: what the kernel thinks right."""
+"""Bytes; 0: as the kernel chooses."""
 WAYS = ("direct", "isthmus")
 SAVED = {"10g": 15, "1g": 8, "oc3": 12}
 """Percent of the time that 1 MB windows saved, as published."""
@@ -93,7 +93,7 @@ def _far_away(results: Results) -> Iterator[str]:
 
 
 def _kept(results: Results, line: str) -> Iterator[str]:
-    """How much of the throughput without a delay is left at the longest."""
+    """How much of the throughput without a delay is left at the longest delay."""
     shares = {}
     for way in WAYS:
         near, far = (results.value(Place(line, delay, "72KB", way).cell, "throughput") for delay in (0, DELAYS[-1]))

@@ -35,12 +35,12 @@ MIB = 1 << 20
 VOLUMES = 4
 VOLUME, LEAST_VOLUME = 8 << 30, 128 * MIB
 SECONDS, LEAST_SECONDS = 900.0, 2.0
-"""Of a workload, at scale 1 and at least."""
+"""Seconds of a workload: at scale 1, and at least."""
 
 
 @dataclass(frozen=True)
 class Fabric:
-    """The lines between initiator and arrays, one, or a fast and a slow one, and how the volumes lie on them."""
+    """The lines between initiator and arrays (one, or a fast and a slow one), and how volumes are spread over them."""
 
     lines: tuple[str, ...]
     pool: str
@@ -48,17 +48,17 @@ class Fabric:
 
     @property
     def place(self) -> str:
-        """The beginning of names of cells."""
+        """What names of cells begin with."""
         return f"{self.way}/{'+'.join(self.lines)}/{self.pool}"
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """In the order in which they are measured."""
+        """Names of cells in the order in which they are measured."""
         return tuple(f"{self.place}/{work}" for work in WORKS)
 
 
 def trials(options: Options) -> list[Trial]:
-    """One for each fabric."""
+    """One trial for each fabric."""
     fabrics = [Fabric(tuple(lines.split("+")), pool, way) for lines, pool in places() for way in WAYS]
     found = []
     for fabric in fabrics:
@@ -76,7 +76,7 @@ def trials(options: Options) -> list[Trial]:
 
 
 def measure(fabric: Fabric, stage: Stage) -> Iterator[tuple[str, Outcome]]:
-    """All workloads on the same volumes, those that read first."""
+    """Measure all workloads on the same volumes, first those that read."""
     size = max(LEAST_VOLUME, stage.bytes(VOLUME))
     see_room(stage.directory, VOLUMES * size * len(fabric.lines))
     seconds = stage.seconds(SECONDS, LEAST_SECONDS)
@@ -92,7 +92,7 @@ def measure(fabric: Fabric, stage: Stage) -> Iterator[tuple[str, Outcome]]:
 
 @contextmanager
 def _array(ground: Ground, directory: Path, size: int) -> Iterator[Arrays]:
-    """With volumes that are full, as a reader expects."""
+    """An array on that ground whose volumes are full, as workloads that read need them."""
     place = directory / ground.line
     place.mkdir()
     with standing_on(ground, place, far=[size] * VOLUMES) as arrays:
@@ -105,16 +105,17 @@ def _array(ground: Ground, directory: Path, size: int) -> Iterator[Arrays]:
 @contextmanager
 def _disks(arrays: Arrays, directory: Path) -> Iterator[list[Path]]:
     with ExitStack() as stack:
-        with arrays.inside():  # not longer: whoever starts those of the next line may be elsewhere
+        with arrays.inside():  # no longer than this: the next line's disks are started in another namespace
             units = range(1, VOLUMES + 1)
             disks = [stack.enter_context(disk(arrays.far_url(unit), directory, f"unit{unit}")) for unit in units]
         yield disks
 
 
 def _jobs(name: str, pool: str, disks: list[list[Path]], half: int) -> list[Job]:
-    """Volumes of their own pool are divided between the lines; of a mixed one each lies on all of them.
+    """Jobs of a workload. In pools of their own the volumes are divided among the lines; in a mixed pool each volume is
+    spread over all lines.
 
-    `half`: bytes of half a volume. The works that read have one each.
+    `half`: bytes of half a volume; each of the two workloads that read has a half for itself.
     """
     work, area = WORKS[name], {"read": Area(0, half), "random": Area(half, half)}.get(name)
     if pool == MIXED:
@@ -152,7 +153,7 @@ def _figures(
 
 
 def _segments(arrays: Arrays) -> Segments:
-    """Of both ends."""
+    """Segments of both ends together."""
     total = Segments(0, 0)
     for end in ("east", "west") if arrays.wan else ("east",):
         with arrays.inside(end):

@@ -15,9 +15,9 @@ WORDS = {
 }
 ALONE, SEPARATE, MIXED = "alone", "separate", "mixed"
 SINGLE = ("1g", "10g", "oc3", NO_LINE)
-"""The published lines; one that every machine carries; and none."""
+"""The published lines, a line that every machine carries, and no line."""
 POOLS = (("10g", "1g"), ("oc3", "t3"))
-"""The published mix of fast and slow; and one that every machine carries."""
+"""The published mix of a fast and a slow line, and one that every machine carries."""
 HEALTHY = 0.5
 """Percent of the segments that may be sent again."""
 FIGURES = {"operations": "IOPS", "throughput": "MB/s", "latency": "ms"}
@@ -28,7 +28,7 @@ PUBLISHED: dict[tuple[str, str], dict[str, tuple[float, float, float]]] = {
     ("10g+1g", SEPARATE): {"write": (7670, 479, 6.3), "read": (3427, 857, 19.8), "random": (5394, 42.1, 5.9)},
     ("10g+1g", MIXED): {"write": (5254, 328, 9.1), "read": (2493, 623, 25.9), "random": (5376, 42.0, 6.0)},
 }
-"""IOPS, MB/s, ms. Of the last one's random IOPS only the 42 MB/s are published."""
+"""IOPS, MB/s, ms. Of the last row's random workload only the 42 MB/s are published, not the IOPS."""
 TEXT = (
     "fio at work on four volumes through qemu-nbd's initiator. 12, 16 and 8 commands are under way on each volume, as"
     " the published rates and latencies imply. An initiator of 10 Gb before an array of 1 Gb has a line of 1 Gb between"
@@ -62,13 +62,13 @@ def places() -> list[tuple[str, str]]:
 
 
 def title(lines: str, pool: str) -> str:
-    """Of a place."""
+    """The title of a place."""
     words = " and ".join(TITLES[line] for line in lines.split("+"))
     return {ALONE: words, SEPARATE: f"{words}, pools of their own", MIXED: f"{words}, one mixed pool"}[pool]
 
 
 def capital(text: str) -> str:
-    """With a capital letter, the others as they are."""
+    """The text with a capital first letter; the others stay as they are."""
     return text[:1].upper() + text[1:]
 
 
