@@ -1,4 +1,4 @@
-"""From a path to a `SiteConfig`, or to all mistakes at once."""
+"""Reads a site's file and makes a `SiteConfig` of it, or reports all mistakes at once."""
 
 from datetime import UTC, datetime
 from pathlib import Path

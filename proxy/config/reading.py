@@ -107,7 +107,7 @@ def read_draft(tree: Table, source: Path) -> Draft:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """What the operator may have meant, as a remedy. Something is `known`."""
+    """A remedy: which of the `known` words (at least one) the operator may have meant, or all of them."""
     known = list(known)
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.7)  # "rate" is not like "range"
     if close:

@@ -50,7 +50,7 @@ def counters(snapshot: Snapshot) -> dict[str, float]:
         _count_peer(row, peer)
         for share in peer.shares:
             _count_share(row, share)
-            if share.held_seconds:  # to a trend what is not there is 0
+            if share.held_seconds:  # a trend takes a missing counter for 0
                 row[held_counter(peer.name, share.name)] = share.held_seconds
                 row[limited_counter(peer.name, share.name)] = share.held_by_maximum_seconds
     return row

@@ -99,13 +99,13 @@ def openapi() -> dict[str, Any]:
 
 
 def _schemas(answer: type) -> dict[str, Any]:
-    """Of the class and of those that it consists of, by name."""
+    """The schemas of the class and of the classes that it consists of, by name."""
     described = TypeAdapter(answer).json_schema(mode="serialization", ref_template=_SCHEMAS + "{model}")
     return {**described.pop("$defs", {}), answer.__name__: described}
 
 
 def _describe_by_docstrings() -> None:
-    """Have pydantic take what keys mean from the words below them; nobody else needs to know of pydantic."""
+    """Have pydantic take the meanings of keys from the docstrings below them, so that the shapes need no pydantic."""
     for shape in (*vars(answers).values(), *vars(snapshot).values(), Traffic):
         if is_dataclass(shape):
             setattr(shape, "__pydantic_config__", ConfigDict(use_attribute_docstrings=True))  # noqa: B010
@@ -190,7 +190,7 @@ def _shape(name: str, schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _meanings() -> Iterator[tuple[str, str]]:
-    """Of what can be waited for: the words below each, which the language itself does not keep."""
+    """Each value of `Waiting` and its meaning: the docstring below it, which Python itself does not keep."""
     (found,) = ast.parse(inspect.getsource(Waiting)).body
     assert isinstance(found, ast.ClassDef)
     for member, words in pairwise(found.body):
