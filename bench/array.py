@@ -84,7 +84,7 @@ class IscsiTarget:
         return "" if _speaks_iscsi() else "qemu-img has no iSCSI (Debian: package qemu-block-extra)"
 
     def url(self, unit: int, address: Address | None = None) -> str:
-        """Where an initiator finds the unit: at the target itself, or by way of the address."""
+        """The URL by which an initiator finds the unit: at the target itself, or by way of `address`."""
         host, port = address or self.address
         return f"iscsi://{host}:{port}/{IQN}/{unit}"
 

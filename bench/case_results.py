@@ -20,7 +20,7 @@ class Figure:
     """The settings that it was measured on."""
     what: str
     values: dict[str, float | None]
-    """By column, in the unit that the case's title names; None: not to be had."""
+    """By column, in the unit that the case's title names; None: could not be measured."""
     goals: tuple[Goal, ...] = ()
     identical: bool = True
     """Every byte that was sent has arrived."""
@@ -54,7 +54,7 @@ class Results:
         return not self.failures and all(figure.identical for figure in self._all())
 
     def goals(self) -> Iterator[Goal]:
-        """All that could be judged."""
+        """All goals whose figures have no excuse."""
         for figure in self._all():
             if not figure.excuse:
                 yield from (goal._replace(what=f"{figure.line}, {goal.what}") for goal in figure.goals)
@@ -73,7 +73,7 @@ class Results:
 
 
 def show(results: Results, titles: dict[str, str], console: Console) -> None:
-    """All tables; `titles` by case."""
+    """Print all tables; `titles`: by case."""
     console.print(machine_text(results.machine), highlight=False)
     for case, figures in results.figures.items():
         console.print("", case_table(titles[case], figures))

@@ -26,7 +26,7 @@ AVERAGES = (4 << 10, 8 << 10, 16 << 10, 24 << 10, 32 << 10, 64 << 10)
 PIECE_BYTES = 512 << 10
 """Bytes that are cut at once; not less than the largest chunk."""
 TOKEN_BYTES = 33
-"""What a reference costs on the wire."""
+"""Bytes that a reference takes on the wire."""
 
 
 @dataclass(frozen=True, slots=True)

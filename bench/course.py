@@ -22,7 +22,7 @@ class Course:
     """Samples in the order of time. All rates are counts a second; between two samples the rate is taken as even."""
 
     def __init__(self, samples: list[Sample]) -> None:
-        """At least one."""
+        """`samples`: one at least."""
         self.samples = samples
 
     @property

@@ -122,7 +122,7 @@ def run(volume_size: int, store: str, as_json: bool) -> int:
 
 
 def perform(volume_size: int, store: str, directory: Path, console: Console) -> Report:
-    """All passes, in a pair that lives in the directory. Raises SiteFailure, ArrayFailure, OSError."""
+    """Run all passes, in a pair whose files are in the directory. Raises SiteFailure, ArrayFailure, OSError."""
     store_size = max(SMALLEST_STORE, volume_size * 3 // 2)
     stores = 2 * store_size if store == "disk" else 0
     if lacking := lacking_room(directory, stores) if stores else lacking_memory(2 * store_size):

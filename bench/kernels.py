@@ -70,7 +70,7 @@ def limit(kernels: Kernels, name: str, store: str, cores: int | None = None) -> 
 
 
 def measure(data: bytes, keys: Path) -> Kernels:
-    """All kernels over the data (tens of MiB); `keys` holds the keys of east and west."""
+    """Measure all kernels over the data (tens of MiB); `keys`: the directory with the keys of east and west."""
     reads = [data[at : at + READ_BYTES] for at in range(0, len(data), READ_BYTES)]
     compressor = zstandard.ZstdCompressor(level=LEVEL, write_content_size=True)
     decompressor = zstandard.ZstdDecompressor()

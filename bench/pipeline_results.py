@@ -117,7 +117,7 @@ def added_latency(results: Results, way: str) -> float:
 
 
 def show(results: Results, console: Console) -> None:
-    """All tables."""
+    """Print all tables."""
     console.print(f"{machine_text(results.machine)}\n{results.size // MIB} MiB a transfer", highlight=False)
     for table in (kernel_table(results), transfer_table(results), latency_table(results), goal_table(goals(results))):
         console.print(table, "")

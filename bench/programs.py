@@ -14,7 +14,7 @@ from bench.wan import WanFailure
 from proxy.errors import ExitCode
 
 FAILURES: tuple[type[Exception], ...] = (SiteFailure, LoadFailure, WanFailure, OSError, subprocess.SubprocessError)
-"""What may go wrong with any pair, line, and their ends."""
+"""Errors that any pair, line, or their ends may raise, and that are no defects of a bench."""
 
 
 def measured(bench: str, measure: Callable[[Path], None], conclude: Callable[[str], bool]) -> ExitCode:

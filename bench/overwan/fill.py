@@ -38,7 +38,7 @@ class Way:
     settings: str
     bound: float
     lanes: bool = False
-    """It has to find out how many lanes it needs: the second half counts."""
+    """The tunnel has to find out how many lanes it needs, so only the second half counts."""
     rounds: int = 1
 
 

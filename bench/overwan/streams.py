@@ -69,7 +69,7 @@ class Stream:
 
     @property
     def transfer(self) -> Transfer:
-        """What came of it. Raises SiteFailure if nothing did."""
+        """What came of the stream. Raises SiteFailure if it did not come to its end."""
         if not self._done:
             raise SiteFailure("a stream did not come to its end")
         return self._done[0]

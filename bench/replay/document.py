@@ -55,7 +55,7 @@ class Series:
     y: Sequence[float | None]
     """None: no point there."""
     dashed: bool = False
-    """What was not measured: a limit, a theory, what is published."""
+    """Drawn for what was not measured: a limit, a theory, published figures."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Plot:
     """Lines over numbers, or bars over names."""
 
     name: str
-    """Of its file, unique within the report: "field-singly"."""
+    """The name of its file, unique within the report: "field-singly"."""
     title: str
     x: str
     y: str

@@ -16,12 +16,12 @@ class Segments:
 
     @classmethod
     def here(cls) -> Self:
-        """Of the namespace that this thread is in."""
+        """The counts of the network namespace that this thread is in."""
         return cls.parse(COUNTERS.read_text())
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """From two lines "Tcp: ...", names and numbers."""
+        """The counts in two lines "Tcp: ...", of which one has the names and one the numbers."""
         names, numbers = (line.split()[1:] for line in text.splitlines() if line.startswith("Tcp:"))
         counted = dict(zip(names, map(int, numbers), strict=True))
         return cls(counted["OutSegs"] + counted["RetransSegs"], counted["RetransSegs"])

@@ -32,7 +32,7 @@ class Backend(Protocol):
         """The ways go out, or come back."""
 
     def stats(self) -> dict[str, dict[str, Any]]:
-        """By way; see `bench.wan.stats`."""
+        """Counters by way, with the names of `bench.wan.stats`."""
 
     def watched(self) -> list[socket.socket]:
         """Sockets that become readable only if the line fails."""

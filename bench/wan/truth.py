@@ -58,9 +58,9 @@ class Speed:
     rate: float
     """Bits a second, as set."""
     share: float
-    """Of what the rate allows TCP."""
+    """Share that TCP reaches of what the rate allows."""
     late: float
-    """Seconds; 1 % of the packets were later."""
+    """Seconds by which 1 % of the packets were late, or more."""
     overrun: int
     """Packets that the emulator did not take in time."""
     cpu: float
