@@ -28,7 +28,7 @@ def present(path: Path) -> bool:
 
 
 def nearest(path: Path) -> Path:
-    """The path, or if nothing is there, the nearest directory above it that exists. Raises OSError as `present`."""
+    """The path, or if nothing is there, the nearest one above it where something is. Raises OSError as `present`."""
     return next(place for place in (path, *path.absolute().parents) if present(place))
 
 
@@ -117,7 +117,7 @@ def _give(draft: Path, path: Path) -> None:
     with contextlib.suppress(FileNotFoundError, PermissionError):
         owned = path.stat()
         # Root may do this in a directory of the site's user. If that user puts a link in the draft's place, root must
-        # not make it the owner of what the link leads to.
+        # not make the user the owner of what the link leads to.
         os.chown(draft, owned.st_uid, owned.st_gid, follow_symlinks=False)
 
 

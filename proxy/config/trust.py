@@ -1,7 +1,8 @@
 """What can be wrong with the files that a site's file names: its identity, its trust, its store.
 
 Only the dates of the site's own certificate are checked. TLS refuses a peer or CA whose certificate has expired, and
-that is reported as this one's trouble: no other peer, nor the withdrawal of another's trust, has to wait for it.
+that is reported as its trouble alone: it must keep neither other peers from being trusted, nor the withdrawal of
+another one's trust from taking effect.
 
 The file of each key is read once a check. What is wrong with a file that two keys name is reported at both.
 """
