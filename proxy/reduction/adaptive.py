@@ -12,12 +12,12 @@ from proxy.reduction.effort import Effort
 from proxy.reduction.load import Measured
 
 SPARED = "none, for speed"
-"""What is shown while the line is faster than compression."""
-_frames = cache(zstd)  # one for each level, for all streams of the loop
+"""What operators are shown while the line is faster than compression."""
+_frames = cache(zstd)  # one compressor for each level, shared by all streams of the loop
 
 
 class AdaptiveCompression:
-    """One stream's. What does not compress passes as it is, as with a fixed level."""
+    """One stream's compression. Literals that do not compress are sent as they are, as with a fixed level."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class AdaptiveCompression:
         clock: Callable[[], float] = monotonic,
         cpu_clock: Callable[[], float] = thread_time,
     ) -> None:
-        """`pressed`: whether the stream waits for the line; `claim`: the logarithm of a window, 0 if there is none.
+        """`pressed`: whether the stream waits for the line; `claim`: log2 of a new context's window, 0 if none is left.
 
         `comparisons`: the tunnel's.
         """
@@ -42,11 +42,11 @@ class AdaptiveCompression:
         self._backoff = Backoff()
         self._context: ContextWriter | None = None
         self._comparisons = comparisons
-        self._level = 0  # that a context was last wanted for
+        self._level = 0  # the level for which a context was last wanted
 
     @property
     def describe(self) -> str:
-        """As an operator is shown it."""
+        """What compression does at the moment, as shown to operators."""
         if self._backoff.resting:
             return "none"
         if self._effort.spares:
@@ -56,16 +56,16 @@ class AdaptiveCompression:
 
     @property
     def ratio(self) -> float:
-        """Of encoded to literal bytes, in the last few batches; 1 while nothing is gained."""
+        """Encoded bytes divided by literal bytes, over the last few batches; 1 while nothing is gained."""
         return 1.0 if self._effort.spares else self._backoff.ratio
 
     def close(self) -> None:
-        """The stream is over: hold nothing."""
+        """The stream is over: drop its context and its comparison."""
         self._context = None
         self._comparisons.end(self)
 
     def encode(self, literals: Sequence[bytes], length: int) -> tuple[int, Sequence[bytes]]:
-        """Codec and encoded bytes, of a batch that will be sent: the next one may build on it."""
+        """Return codec and encoded bytes. The batch has to be sent: later ones may refer to it."""
         if length < WORTH_TRYING:
             return CODEC_NONE, literals
         if self._backoff.passes():
@@ -97,7 +97,7 @@ class AdaptiveCompression:
         return CODEC_ZSTD, _frames(level)(literals)
 
     def _compare(self, literals: bytes) -> None:
-        """If the effort wants another step, let these literals help to tell whether that is worth a new context."""
+        """If the effort wants another step, compare both on these literals: is the step worth a new context?"""
         wanted = self._effort.wanted
         if wanted is None:
             self._comparisons.end(self)
@@ -118,7 +118,7 @@ class AdaptiveCompression:
             self._effort.compared(left, now)
 
     def _begin(self, level: int) -> None:
-        """Begin another frame, if there is a window for it; it cannot refer to what was in the former one."""
+        """Begin a new context if there is a window for it; it cannot refer to what the former one has sent."""
         window_log = self._claim()
         self._context = ContextWriter(level, window_log) if window_log else None
         self._level = level

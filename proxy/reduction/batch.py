@@ -13,8 +13,8 @@ BATCH_PLAIN_MAX = 512 << 10
 """Plain bytes that one batch may deliver."""
 
 RECORDS_MAX = 128 << 10
-"""Bytes of records in one batch: few bytes on the line may stand for many of them, and each takes time. Our encoder
-writes less: as many as call for a batch, and then one record more and what one read brings."""
+"""Bytes of records in one batch, at most: few bytes on the line may stand for many records, and each takes time. Our
+encoder writes fewer: as many as call for a batch, then one record more and what one read brings."""
 
 CODEC_NONE = 0
 CODEC_ZSTD = 1
@@ -25,24 +25,24 @@ HEADER_BYTES = _HEADER.size
 
 
 _CODEC_BITS = 4
-"""Of the codec's byte: so many lower bits are the literals' codec. The upper ones are 0 without records, otherwise 1
-more than the records' codec."""
+"""How many low bits of the codec's byte are the literals' codec. The high bits are 0 without records, otherwise 1 more
+than the records' codec."""
 
 
 class Section(NamedTuple):
     """The records of a batch, predicted and coded."""
 
     records: int
-    """Bytes of the records themselves; 0: there are none, and nothing of the section is in the batch."""
+    """Bytes of the records themselves; 0: there are none, and the batch has no section."""
     codec: int
     length: int
-    """When decoded."""
+    """Bytes that `coded` has when decoded."""
     coded: bytes | memoryview
 
 
 NO_SECTION = Section(0, CODEC_NONE, 0, b"")
 _SECTION_HEAD_MAX = 15
-"""Three varints."""
+"""Bytes of the three varints that a section begins with, at most."""
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class ReceivedBatch:
     """A batch whose lengths agree with each other; literals and records are still in their codecs."""
 
     plain: int
-    """That tokens deliver."""
+    """Bytes that the tokens deliver."""
     section: Section
     codec: int
     tokens: list[Token]
@@ -64,10 +64,10 @@ def length_bound(plain: int) -> int:
 
 
 def overhead_bound(plain: int) -> int:
-    """The most bytes that header, tokens and the lists of RUNs may have together: parsed, they take more memory.
+    """The most bytes that header, tokens and the lists of RUNs may have together: parsed, tokens take more memory.
 
-    Our encoder stays below: its chunks have at least 512 bytes (`chunking.minimum` is no less than 1 KiB, and forced
-    borders are as far apart as that), and take 44 each at most: where a REFERENCE and a RUN with its list are three.
+    Our encoder stays below: its chunks have at least 512 bytes (`chunking.minimum` is 1 KiB or more, and forced borders
+    are at least 512 bytes apart), and each chunk takes at most 44: if a REFERENCE and a RUN with its list name three.
     """
     return plain // 8 + 256
 
@@ -75,7 +75,7 @@ def overhead_bound(plain: int) -> int:
 def assemble(
     plain: int, codec: int, tokens: bytes, literal_length: int, literals: Iterable[bytes], section: Section = NO_SECTION
 ) -> bytes:
-    """A batch in the form in which it travels; `plain`: bytes that its tokens deliver, `literals`: in pieces, coded."""
+    """A batch as it is sent. `plain`: bytes that its tokens deliver; `literals`: in pieces, encoded."""
     if not section.records:
         return b"".join((_HEADER.pack(plain, codec << 24 | len(tokens), literal_length), tokens, *literals))
     codecs = codec | (section.codec + 1) << _CODEC_BITS
@@ -85,7 +85,7 @@ def assemble(
 
 
 def token_bytes(data: bytes) -> int:
-    """How many bytes of tokens a batch says it has, which is not looked at any closer."""
+    """Bytes of tokens that a batch's header declares, unchecked; 0 if it has no whole header."""
     return _HEADER.unpack_from(data)[1] & 0xFFFFFF if len(data) >= HEADER_BYTES else 0
 
 
@@ -118,7 +118,7 @@ def dissect(data: memoryview) -> ReceivedBatch:
 
 
 def _counts(tokens: list[Token]) -> tuple[int, int]:
-    """Bytes of all LITERALs, and chunks of all RUNs."""
+    """How many bytes all LITERALs deliver, and how many chunks all RUNs."""
     literals = chunks = 0
     for opcode, n, _, _ in tokens:
         if opcode == LITERAL:
@@ -129,7 +129,7 @@ def _counts(tokens: list[Token]) -> tuple[int, int]:
 
 
 def _section(data: memoryview, codec: int, plain: int) -> tuple[Section, int]:
-    """The records' section, and where it ends."""
+    """The section of records, and the offset in the batch at which it ends."""
     head = bytes(data[HEADER_BYTES : HEADER_BYTES + _SECTION_HEAD_MAX])
     records, at = read_varint(head, 0)
     length, at = read_varint(head, at)

@@ -1,24 +1,26 @@
-"""Whether another level saves enough to give up a context for it: tried on the side, and not sent.
+"""Measures whether another level would save enough to give up a context for it, by compressing on the side.
 
-Both levels compress the same literals, each beginning with an empty window: the stream's own context, which knows what
-came before, would look better than any that begins. Windows are short; with longer ones levels differ more, not less.
+Both levels compress the same literals, and nothing of it is sent. Both begin with an empty window: the stream's own
+context knows what came before, and would look better than any new one. Windows are short here; with longer ones levels
+differ more, not less.
 """
 
 from proxy.reduction.contexts import ContextWriter
 from proxy.reduction.windows import WINDOW_LOG_MIN
 
 BYTES = 4 << 20
-"""Literals after which it is known."""
+"""Bytes of literals after which a comparison is over."""
 
 AT_ONCE = 4
-"""Streams of a tunnel that compare: each holds 5.4 MiB for that beside its context, and dozens may wish to at once."""
+"""Streams of a tunnel that may compare at once: each holds 5.4 MiB for that beside its context, and dozens may want to.
+"""
 
 PATIENCE = 2 * BYTES
-"""Literals that a stream has let pass while it waited, and nobody began meanwhile: then a place becomes its own."""
+"""Bytes of literals that a waiting stream sends, while no other stream begins a comparison, before it takes a place."""
 
 
 class Comparison:
-    """Of two levels of zstd, on one stream's literals. Holds two windows of 1 MiB and their tables."""
+    """A comparison of two levels of zstd on one stream's literals. Holds two windows of 1 MiB and their tables."""
 
     def __init__(self, level: int, wanted: int) -> None:
         self.levels = level, wanted
@@ -27,7 +29,7 @@ class Comparison:
         self._bytes = self._present_bytes = self._wanted_bytes = 0
 
     def see(self, literals: bytes) -> float | None:
-        """What the wanted level leaves of what the other one leaves; None until enough was seen."""
+        """Compress with both; returns the wanted level's bytes divided by the other's, None until enough was seen."""
         self._bytes += len(literals)
         self._present_bytes += len(self._present.encode(literals))
         self._wanted_bytes += len(self._wanted.encode(literals))
@@ -35,16 +37,16 @@ class Comparison:
 
 
 class Comparisons:
-    """Those under way in one tunnel: a few at once, the others wait for their turn. Loop thread."""
+    """The comparisons of one tunnel: AT_ONCE at once, other streams wait for their turn. Loop thread."""
 
     def __init__(self) -> None:
         self._held: dict[object, Comparison] = {}
-        """By stream, the one that began first first."""
+        """By stream, the oldest first."""
         self._passed: dict[object, int] = {}
-        """Literals of each that waits, since one began last."""
+        """By waiting stream: bytes of literals that it has sent since a comparison last began."""
 
     def of(self, stream: object, levels: tuple[int, int], length: int) -> Comparison | None:
-        """The stream's own, of these levels, for so many literals; None while others have all the places."""
+        """The stream's comparison of these levels; None while others have all places. `length`: bytes to compress."""
         comparison = self._held.get(stream)
         if comparison is not None and comparison.levels == levels:
             return comparison
@@ -56,14 +58,14 @@ class Comparisons:
         return self._held[stream]
 
     def end(self, stream: object) -> None:
-        """It is over, or not wanted any more."""
+        """The stream's comparison is over, or not wanted any more."""
         self._held.pop(stream, None)
         self._passed.pop(stream, None)
 
     def _has_place(self, stream: object, length: int) -> bool:
-        """Whether there is a place for one more stream, if need be that of the one that began first.
+        """Whether the stream may begin: a place is free, or it has waited for PATIENCE bytes and takes the oldest's.
 
-        That may have paused, or bring little now and then; it has to begin anew.
+        The stream of the oldest may have paused, or send little now and then; it has to begin anew.
         """
         if len(self._held) < AT_ONCE:
             return True

@@ -1,4 +1,4 @@
-"""How literal bytes travel: one zstd frame, or as they are when that gains nothing.
+"""Codecs 0 and 1: a batch's literals as they are, or compressed as one zstd frame if that gains anything.
 
 Decompression is bounded before it starts. python-zstandard's one-shot `decompress` trusts the size that a frame
 declares and by default ignores what follows the frame, so both are checked here (RFC 8878, section 3.1.1).
@@ -20,44 +20,44 @@ WORTH_TRYING = 64
 """Fewer bytes than this go as they are."""
 
 GAIN = 0.97
-"""What compression has to leave of bytes at most, to be worth it."""
+"""Compression is worth it if it leaves less than this share of the bytes."""
 _TELLING_BYTES = 2048
-"""Literals of a batch from which on it tells that data does not compress."""
+"""A batch with fewer bytes of literals does not show that data does not compress."""
 _SHORTEST_REST = 2
 _LONGEST_REST = 32
-"""Batches."""
+"""Batches that are not tried after one that gained nothing: at first, and after many in a row."""
 _RATIO_BATCHES = 8
-"""Over which the ratio is averaged."""
+"""Batches over which the ratio is averaged."""
 
 
 class Compression(Protocol):
     """One stream's way to compress its batches."""
 
     seconds: float
-    """Of CPU, spent in it so far."""
+    """CPU seconds spent on compression so far."""
     spared: int
-    """Literal bytes that went as they are so far, since the line is faster than compression."""
+    """Literal bytes sent as they are so far because the line is faster than compression."""
 
     @property
     def describe(self) -> str:
-        """What it does at the moment, as an operator is shown it."""
+        """What compression does at the moment, as shown to operators."""
 
     @property
     def ratio(self) -> float:
-        """Of encoded to literal bytes, in the last few batches; 1 while nothing is gained."""
+        """Encoded bytes divided by literal bytes, over the last few batches; 1 while nothing is gained."""
 
     def close(self) -> None:
-        """The stream is over: hold nothing."""
+        """The stream is over: release all that is held for it."""
 
     def encode(self, literals: Sequence[bytes], length: int) -> tuple[int, Sequence[bytes]]:
-        """Codec and encoded bytes, of a batch that will be sent: what comes later may build on it.
+        """Return codec and encoded bytes. The batch has to be sent: later ones may refer to it.
 
-        Both come in pieces, so that what goes as it is need not be joined; `length`: of all literals, in bytes.
+        Both are in pieces, so that what is sent as it is need not be joined. `length`: bytes of all literals.
         """
 
 
 class Backoff:
-    """Exponential: ever more batches go uncompressed, and untried, while data is found not to compress."""
+    """Exponential backoff: while data does not compress, ever more batches are sent as they are without a try."""
 
     def __init__(self) -> None:
         self.ratio = 1.0
@@ -67,18 +67,18 @@ class Backoff:
 
     @property
     def resting(self) -> bool:
-        """True if the next batch is to go as it is."""
+        """True if the next batch is to be sent as it is."""
         return self._left > 0
 
     def passes(self) -> bool:
-        """The next batch comes: true if it is to go as it is."""
+        """Count the next batch; returns True if it is to be sent as it is."""
         if not self._left:
             return False
         self._left -= 1
         return True
 
     def gains(self, length: int, encoded: int) -> bool:
-        """Whether a batch has become so much shorter that it was worth it. A short one that has not tells little."""
+        """Whether compressing a batch was worth it (GAIN). If not, the next batches rest, unless this one was short."""
         if encoded < length * GAIN:
             self._next = _SHORTEST_REST
             self.ratio += (encoded / length - self.ratio) / _RATIO_BATCHES
@@ -102,12 +102,12 @@ class Compressor:
 
     @property
     def ratio(self) -> float:
-        """Of encoded to literal bytes, in the last few batches; 1 while nothing is gained."""
+        """Encoded bytes divided by literal bytes, over the last few batches; 1 while nothing is gained."""
         return self._backoff.ratio
 
     @property
     def describe(self) -> str:
-        """The name that it was given, or "none" while it rests: the data has been found not to compress."""
+        """The name given to it, or "none" while batches are not tried because the data did not compress."""
         return "none" if self._backoff.resting else self._name
 
     def close(self) -> None:
@@ -126,7 +126,7 @@ class Compressor:
 
 
 def zstd(level: int) -> Callable[[bytes], bytes]:
-    """A one-frame compressor; one may serve all streams of a loop."""
+    """A function that compresses bytes into one frame; it may serve all streams of a loop."""
     return zstandard.ZstdCompressor(level=level, write_content_size=True).compress
 
 
@@ -156,7 +156,7 @@ def decode(codec: int, data: memoryview | bytes, length: int) -> memoryview | by
 
 
 def _fault(frame: zstandard.FrameParameters, length: int) -> str:
-    """Why a frame is refused by its header."""
+    """Why a frame with this header is refused."""
     if frame.content_size == zstandard.CONTENTSIZE_UNKNOWN:
         return f"zstd frame does not declare its size where {length} bytes are expected"
     if frame.content_size != length:

@@ -1,8 +1,8 @@
-"""Literals as parts of one endless zstd frame a stream, so that a small batch finds what earlier ones said (codec 2).
+"""Codec 2: a stream's literals as parts of one endless zstd frame, so that a small batch can refer to earlier ones.
 
-A batch carries whole blocks of the frame, the first batch its header as well. Nothing that a peer sends is decoded
-before its block headers were walked through (RFC 8878, section 3.1.1.2): blocks end where the batch ends, and none is
-the frame's last, so no other frame can follow unseen. What they yield goes through a buffer of one batch's size.
+A batch carries whole blocks of the frame, the first batch the frame's header as well. Nothing that a peer sends is
+decoded before its block headers were checked (RFC 8878, section 3.1.1.2): the last block ends where the batch ends, and
+none is the frame's last, so no other frame can follow unseen. Decoded blocks go through a buffer of one batch's size.
 """
 
 from typing import IO, cast
@@ -14,21 +14,22 @@ from proxy.reduction.errors import BatchError
 from proxy.reduction.windows import WINDOW_LOG_MAX, ContextMemory, cost_of
 
 _MAGIC = zstandard.FRAME_HEADER
-"""As a block header it would announce 381 KiB, more than a block may have: so a batch that begins so begins a frame."""
+"""A batch that begins so begins a frame: as a block header this would announce 381 KiB, more than a block may have."""
 
 _BLOCK_HEADER = 3
 _BLOCK_MAX = 128 << 10
 _RAW, _RLE, _COMPRESSED = range(3)
 
 _TABLES_BELOW_WINDOW = 3
-"""A context's two tables, of 4 bytes an entry, together take no more than its window."""
+"""By how much log2 of a table's entries is below log2 of the window's bytes: so a context's two tables, of 4 bytes an
+entry, together take no more than its window."""
 
 
 class ContextWriter:
     """The sender's end of one frame."""
 
     def __init__(self, level: int, window_log: int) -> None:
-        """A window of 2 ** window_log bytes. What is long ago is found by sampled hashes, cheaply at any level."""
+        """The window has 2 ** window_log bytes. Distant repeats are found by sampled hashes, cheaply at any level."""
         usual = zstandard.ZstdCompressionParameters.from_level(level)
         parameters = zstandard.ZstdCompressionParameters.from_level(
             level,
@@ -44,12 +45,12 @@ class ContextWriter:
         self._frame = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
 
     def encode(self, literals: bytes) -> bytes:
-        """What a decoder of all former batches needs to yield these bytes, at least one; it has to be sent."""
+        """The frame's next blocks, for one literal byte or more. They have to be sent: later ones refer to them."""
         return self._frame.compress(literals) + self._frame.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
 
 
 class _Sink:
-    """Takes what a frame yields and refuses the first byte too many."""
+    """Collects what a frame yields; raises BatchError at the first byte beyond `room`."""
 
     def __init__(self) -> None:
         self.room = 0
@@ -93,13 +94,13 @@ class ContextReader:
         return decoded
 
     def close(self) -> None:
-        """The stream has ended: give the window back."""
+        """The stream or the frame has ended: give the window's memory back."""
         self._frame = None
         self._memory.give(self._held)
         self._held = 0
 
     def _begin(self, data: memoryview | bytes) -> int:
-        """A frame begins and replaces the former one: the length of its header."""
+        """Begin the frame whose header is here, in place of the former one; returns the length of that header."""
         try:
             frame = zstandard.get_frame_parameters(data)
             header = zstandard.frame_header_size(data)
@@ -120,7 +121,7 @@ class ContextReader:
 
 
 def _walk(data: memoryview | bytes, at: int, most: int) -> None:
-    """Raise BatchError unless whole blocks, none of them empty or the last, make up the rest of the data."""
+    """Raise BatchError unless the data from `at` on is whole blocks, none of them empty or the frame's last."""
     if at == len(data):
         raise BatchError("zstd frame without a block")
     while at < len(data):

@@ -1,8 +1,8 @@
-"""Where a stream is in what is stored, and so what it will probably send next.
+"""Predicts what a stream will send next, from where it is among the stored chunks.
 
-What was stored one after another comes again one after another; so the chunk stored after the last one is expected, or
-the rest of a stored chunk in whose middle the last one ended. Behind a forced border, where nothing announces what
-comes, a chunk is recognised by its first bytes.
+Chunks that were stored one after another come again one after another. So the chunk stored after the last one is
+expected; or, if the stream's last chunk ended in the middle of a stored one, the rest of that. Behind a forced border,
+where nothing announces what comes, a chunk is recognised by its first bytes.
 """
 
 from typing import NamedTuple
@@ -21,19 +21,19 @@ class Stored(NamedTuple):
     place: Place
     data: bytes
     at: int
-    """Offset in it where the stream is: of the byte that comes next."""
+    """Offset in `data` at which the stream goes on."""
 
     def on(self, n: int) -> "Stored":
-        """After n more bytes of the stream, however they came."""
+        """The same chunk, n bytes of the stream later, however these were sent."""
         return Stored(self.name, self.place, self.data, self.at + n)
 
 
 Mark = tuple[tuple[bytes, Place] | None, tuple[bytes, Place, int] | None, bool]
-"""`Course.last`, `inside` and `known`."""
+"""The values of `Course.last`, `inside` and `known`."""
 
 
 class Course:
-    """One stream's outgoing direction. Loop thread."""
+    """The course of one stream's outgoing direction. Loop thread."""
 
     def __init__(self, store: ChunkStore, holdings: Holdings, underway: Underway, beginnings: Beginnings) -> None:
         """`beginnings`: of chunks behind forced borders."""
@@ -44,44 +44,44 @@ class Course:
         self._beginnings = beginnings
         self._wanted_in = 0  # the container that was last asked to be loaded
         self.wanted: bytes | None = None
-        """A chunk whose container has to be loaded for the stream to go on like it."""
+        """A chunk whose container has to be loaded before it is known how the stream goes on."""
         self.follows = False
-        """A chunk that is not known goes as slices as far as it repeats what was stored one after another."""
+        """Whether a chunk that is not known is sent as slices, as far as it repeats chunks stored one after another."""
         self.last: tuple[bytes, Place] | None = None
-        """The last complete chunk, if the store holds it; of no account while `inside` is set."""
+        """The last complete chunk, if the store holds it; ignored while `inside` is set."""
         self.inside: tuple[bytes, Place, int] | None = None
-        """A stored chunk in whose middle the last one of the stream ended, and the offset there."""
+        """A stored chunk in whose middle the stream's last chunk ended, and the offset of that end."""
         self.known = False
-        """The last complete chunk was sent by what is stored."""
+        """Whether the end of the last complete chunk was found in what is stored."""
         self.bordered = True
-        """The incomplete chunk comes after a forced border, or is the first: it is known by how it begins."""
-        self._spot: int | None = None  # how that chunk begins, once it was asked for
-        self._begun: bytes | None = None  # and one that began so
+        """Whether the incomplete chunk is the first, or behind a forced border: its first bytes may recall a chunk."""
+        self._spot: int | None = None  # hash of its first bytes, once `Beginnings` was asked
+        self._begun: bytes | None = None  # name of a chunk that begins with the same
 
     @property
     def mark(self) -> Mark:
-        """Where the stream is in what is stored; to be asked at a border."""
+        """Where the stream is among the stored chunks; to be read at a border."""
         return self.last, self.inside, self.known
 
     @mark.setter
     def mark(self, mark: Mark) -> None:
-        """What comes next goes on from there; to be set at a border. Whether that is still stored shows in its use."""
+        """The stream goes on from there; to be set at a border. Its chunks need not be stored any more."""
         self.last, self.inside, self.known = mark
 
     def passed(self, name: bytes, place: Place | None) -> None:
-        """The stream has come to the end of that chunk, which the store holds if it has a place."""
+        """The stream has come to the end of that chunk; `place` is None if the store does not hold it."""
         self.last, self.inside = None if place is None else (name, place), None
 
     def peer_holds(self, name: bytes, place: Place) -> bool:
-        """True if the peer holds the chunk, or will when it gets to a reference."""
+        """True if the peer holds the chunk, or will when it gets to a reference, and references are not suspended."""
         return self._reliability.referring and (self._holdings.holds(place) or self._underway.teaches(name))
 
     def may_still(self, stored: Stored) -> bool:
-        """Since the last pause it may have been evicted, or found to be unknown to the peer."""
+        """True if the chunk may still be referred to: meanwhile it may have been evicted, or missed by the peer."""
         return self._store.find(stored.name) == stored.place and self._may_refer(stored.name, stored.place)
 
     def continuation(self) -> Stored | None:
-        """The stored chunk that goes on from where the stream is, if it is in memory and may be referred to."""
+        """The stored chunk expected next, if it is in memory and may be referred to. May set `wanted`."""
         if self.inside is not None:
             name, place, at = self.inside
             return self._in_memory(name, place, at) if self._store.find(name) == place else None
@@ -94,7 +94,7 @@ class Course:
         return self._in_memory(*following, 0)
 
     def recall(self, data: memoryview, stored: Stored | None) -> Stored | None:
-        """Behind a forced border a stored chunk that begins like `data`, unless `stored` does; otherwise `stored`."""
+        """Behind a forced border, if `stored` does not begin like `data`, one that does; otherwise `stored`."""
         if not self.bordered or (stored is not None and stored.data.startswith(data[:PREFIX], stored.at)):
             return stored
         if self._spot is None:
@@ -106,8 +106,10 @@ class Course:
         return (self._in_memory(name, place, 0) if place else None) or stored
 
     def note(self, name: bytes, data: memoryview) -> None:
-        """The chunk behind a forced border is complete. A piece of a longer one that was sent alone does not take its
-        place."""
+        """The chunk behind a forced border is complete: note how it begins, unless a stored one is known to begin so.
+
+        That one may be longer, and this a piece of it that was sent alone.
+        """
         self.bordered = False
         spot, begun, self._spot = self._spot, self._begun, None
         if spot is None:
@@ -120,7 +122,7 @@ class Course:
             self._beginnings.note(spot, name)
 
     def _may_refer(self, name: bytes, place: Place) -> bool:
-        """True if the peer holds the chunk, or will when it gets to a reference, and has it in time."""
+        """As `peer_holds`; but False while so much is referred to that the peer's store does not keep up."""
         return self.peer_holds(name, place) and not self._underway.full
 
     def _in_memory(self, name: bytes, place: Place, at: int) -> Stored | None:
@@ -136,12 +138,12 @@ class Course:
         return Stored(name, place, data, at)
 
     def take_wanted(self) -> bytes | None:
-        """What is `wanted`, if anything: the caller has it loaded."""
+        """Return and clear `wanted`; the caller has it loaded."""
         wanted, self.wanted = self.wanted, None
         return wanted
 
     def _want(self, name: bytes, place: Place) -> None:
-        """Have a container loaded, once."""
+        """Ask for the chunk's container to be loaded, unless it was the last one asked for."""
         if place[0] != self._wanted_in:
             self._wanted_in = place[0]
             self.wanted = name

@@ -1,7 +1,7 @@
-"""Batches in, plain bytes out: what the tokens say is delivered in order, and learned where they say so.
+"""Decodes batches into plain bytes: delivers what their tokens say, in order, and learns the chunks that LEARN marks.
 
-`Obtaining` has what they refer to, and says what is to be done where that is not at hand: such a batch stops the
-stream, not the loop, and `advance` goes on when something has changed.
+`Obtaining` gets the chunks that tokens refer to, and says what is to be done if one is not at hand: the batch then
+stops its stream, not the loop, and `advance` goes on with it when something has changed.
 """
 
 from collections import deque
@@ -24,15 +24,15 @@ from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, RUN, Token, 
 _BEHIND = 32 << 10
 _BEHIND_EACH = 64
 _BEHIND_LISTED = 16
-"""When a batch has to ask, those behind it are looked at for what they lack, so many bytes of them at most: of their
-tokens, and a few for each batch, and for each chunk of a run, the look-up of which takes half of what a REFERENCE does.
-"""
+"""When a batch has to ask the peer, the batches behind it are searched for what they lack, up to _BEHIND bytes. Counted
+are their tokens, _BEHIND_EACH for each batch, and _BEHIND_LISTED for each chunk of a RUN, whose look-up takes half as
+long as that of a REFERENCE."""
 
 _PACKED_EACH = 256
-"""Tokens."""
+"""Tokens that are packed together."""
 PIECES = 256
-"""Of a batch that has to wait, or that the array has to take; more are made one. A peer may slice a chunk into 32,000,
-each of which takes 180 bytes until the array has taken the last."""
+"""Pieces that a batch may have while it waits, or for the array to take; more are joined. A peer may slice a chunk into
+32,000, each of which takes 180 bytes until the array has taken the last."""
 
 
 @dataclass(slots=True)
@@ -40,16 +40,16 @@ class DecodedBatch:
     """Bytes for the array, how many of them came from the store, and how many bytes BLAKE3 has verified."""
 
     pieces: list[bytes | memoryview]
-    """These bytes, in order."""
+    """The bytes for the array, in order."""
     from_store: int
     verified: int
     section: bytes = b""
-    """Predicted records, to be woven with the bytes."""
+    """Predicted records, to be restored and woven with the bytes."""
     records: int = 0
-    """Bytes of these records."""
+    """Bytes of these records, once restored."""
     borrowed: bool = False
     """Some pieces lie in the memory that the batch came in, which is used again once `feed` has returned to its caller:
-    they are to be woven, and owned, at once."""
+    they have to be woven and copied before."""
 
     @property
     def data(self) -> bytes:
@@ -81,8 +81,8 @@ class _Progress:
         self.section = section
         self.literals = literals
         self.tokens = batch.tokens
-        self.packed: deque[bytes] = deque()  # those behind these, once the batch has had to wait
-        self.before = b""  # the chunk that was referred to last: what a RUN is behind
+        self.packed: deque[bytes] = deque()  # the tokens behind `tokens`, once the batch has had to wait
+        self.before = b""  # name of the chunk that was referred to last, which a RUN follows
         self.at = 0  # next token
         self.position = 0  # next literal byte
         self.delivered = 0
@@ -92,7 +92,7 @@ class _Progress:
         self.learned = 0
 
     def deliver(self, piece: bytes | memoryview) -> None:
-        """A batch that yields more than it declares is refused before that costs memory."""
+        """Add a piece. Raises BatchError, before it costs memory, if the batch yields more than it declares."""
         self.delivered += len(piece)
         if self.delivered > self.batch.plain:
             raise BatchError(f"batch delivers more than the {self.batch.plain} bytes that it declares")
@@ -100,13 +100,13 @@ class _Progress:
 
     @property
     def left(self) -> Iterator[Token]:
-        """The tokens that are not carried out."""
+        """The tokens that are not carried out yet."""
         return chain(self.tokens[self.at :], chain.from_iterable(map(unpack, self.packed)))
 
     def pack(self) -> None:
-        """The batch waits. Parsed, tokens take forty times their length, and all streams of a peer may wait.
+        """Pack the rest of the tokens, as the batch waits: parsed they take forty times their length.
 
-        A few at a time: it may have to wait for each.
+        All streams of a peer may wait. A few tokens are packed together: the batch may have to wait again for each.
         """
         for end in range(len(self.tokens), self.at, -_PACKED_EACH):
             self.packed.appendleft(pack(self.tokens[max(self.at, end - _PACKED_EACH) : end]))
@@ -114,7 +114,7 @@ class _Progress:
         self.at = 0
 
     def unpack(self) -> None:
-        """Have the next packed tokens in `tokens`, all of which are carried out."""
+        """Put the next packed tokens into `tokens`, the former of which are all carried out."""
         self.tokens, self.at = unpack(self.packed.popleft()), 0
 
 
@@ -137,14 +137,14 @@ class Decoder:
         silent: Callable[[], bool] = lambda: False,
         ahead: AheadMemory | None = None,
     ) -> None:
-        """`writer`: what the store is to keep together.
+        """`writer`: the store keeps chunks of the same writer together.
 
-        If agreed on, `context`: for codec 2, `zstd`: codec 1, `spans`: records, `runs`.
+        `context` (for codec 2), `zstd` (codec 1), `spans` (records), `runs`: what was agreed on with the peer.
 
-        `silent`: whether the store's disk does not answer. `ahead`: what it shares with others, by default nothing.
+        `silent`: whether the store's disk does not answer. `ahead`: the tunnel's account, by default one of its own.
         """
         self.obtaining = Obtaining(store, holdings, writer, silent, ahead or AheadMemory())
-        """What a batch waits for, and is given."""
+        """Gets the chunks that batches name, and says what a batch waits for."""
         self._context = context
         self._foreign = ({CODEC_ZSTD} if not zstd else set()) | ({CODEC_CONTEXT} if context is None else set())
         self._spans = spans
@@ -201,15 +201,15 @@ class Decoder:
 
     @property
     def gathered(self) -> int:
-        """As of `SpanDecoder`: nothing is kept back."""
+        """As in `SpanDecoder`: nothing is kept back."""
         return 0
 
     def let_go(self) -> list[bytes | memoryview]:
-        """Likewise."""
+        """As in `SpanDecoder`: nothing is kept back."""
         return []
 
     def finish(self, tokens: bytes) -> None:
-        """The far array has ended, and END had these tokens: learn the last chunk, and hold nothing any more."""
+        """The far array has ended, and END had these tokens: learn the last chunk, and release everything."""
         parsed = parse(tokens)
         if len(parsed) > 1 or any(token[0] != LEARN for token in parsed):
             raise BatchError("END carries something else than one LEARN")
@@ -231,7 +231,7 @@ class Decoder:
             self._context.close()
 
     def decoded(self, codec: int, data: memoryview | bytes, length: int) -> memoryview | bytes:
-        """Exactly `length` bytes that stand for themselves: of codec 0, or if it was agreed on 1."""
+        """Exactly `length` bytes, of codec 0 or, if it was agreed on, 1: neither needs earlier batches."""
         if codec in self._foreign:
             raise BatchError(f"codec {codec}, which was not agreed on")
         return decode(codec, data, length)
@@ -248,7 +248,7 @@ class Decoder:
         return _Progress(batch, literals, section)
 
     def _behind(self) -> Iterator[ReceivedBatch]:
-        """Batches that wait for the present one, as far as it takes little to look at them."""
+        """The batches that wait behind the present one, as far as _BEHIND allows."""
         left = _BEHIND
         for data in self._waiting:
             left -= token_bytes(data) + _BEHIND_EACH
@@ -266,7 +266,7 @@ class Decoder:
         return bytes(self.decoded(section.codec, section.coded, section.length))
 
     def _run(self, progress: _Progress) -> bool:
-        """Go through all tokens; False if one of them has to wait."""
+        """Carry out all tokens; False if one of them has to wait."""
         while self._carry_out(progress):
             if not progress.packed:
                 return True
@@ -274,7 +274,7 @@ class Decoder:
         return False
 
     def _carry_out(self, progress: _Progress) -> bool:
-        """Go through those that are unpacked; False if one of them has to wait."""
+        """Carry out the tokens that are unpacked; False if one of them has to wait."""
         tokens, chunk = progress.tokens, self.obtaining.chunk
         while progress.at < len(tokens):
             opcode, n, offset, name = tokens[progress.at]
@@ -301,7 +301,7 @@ class Decoder:
         return True
 
     def _unfold(self, progress: _Progress, n: int, name: bytes) -> bool:
-        """Put references in the place of the run that is next; False if it is not known yet which."""
+        """Replace the RUN that is next by references; False if it is not known yet to which chunks."""
         tokens, at = progress.tokens, progress.at
         names = self.obtaining.run(n, name, before=progress.before)
         if names:
@@ -370,14 +370,14 @@ class Decoder:
             raise BatchError(f"more than {LARGEST_CHUNK} bytes without a chunk border")
 
     def _keep_tail(self) -> None:
-        """The batch's memory is about to be used again: own what outlives it."""
+        """Copy the tail: the memory that the batch came in is about to be used again."""
         if self._tail:
             self._tail = [b"".join(self._tail)]
 
     def _own(self, progress: _Progress) -> None:
-        """The batch waits, and the memory that it came in is about to be used again: own what is left of it.
+        """Copy what is left of a batch that waits: the memory that it came in is about to be used again.
 
-        If it has waited before, that is owned already; but many pieces that it has delivered since are made one, since
+        If it has waited before, that is copied already; but if it has delivered many pieces since, they are joined:
         each takes 200 bytes, however short it is.
         """
         if progress.owned and len(progress.out) < PIECES:
@@ -389,12 +389,12 @@ class Decoder:
         progress.out = [delivered]
         if self._tail_length > len(delivered):
             self._keep_tail()
-        elif self._tail:  # many streams may wait, and it is there already
+        elif self._tail:  # no second copy: many streams may wait, and the tail is in `delivered`
             self._tail = [memoryview(delivered)[len(delivered) - self._tail_length :]]
 
 
 def _dissected(data: bytes) -> ReceivedBatch | None:
-    """None if it is none: that is found when it is its turn."""
+    """The batch, or None if it is malformed, which is reported when its turn comes."""
     try:
         return dissect(memoryview(data))
     except BatchError:

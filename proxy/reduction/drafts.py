@@ -1,4 +1,4 @@
-"""Batches that are not on their way yet: tokens are written into the last one, those before it are full."""
+"""Batches that were not taken yet: tokens are written into the last one, those before it are full."""
 
 from collections import deque
 
@@ -11,14 +11,14 @@ from proxy.reduction.tokens import learn_token, literal_token, more_token, slice
 from proxy.reduction.underway import Underway
 
 GRAIN_MAX = 256 << 10
-"""Literal bytes of one batch, at most. On a slow line less, so that no frame keeps the line busy for long."""
+"""Literal bytes of one batch, at most. It is less on a slow line, so that no frame keeps the line busy for long."""
 
 BATCH_TARGET = 192 << 10
 """A batch is to be taken at this many plain bytes, or at twice that where none are literal."""
 
 
 class Drafts:
-    """One stream's outgoing direction. Loop thread."""
+    """The drafts of one stream's outgoing direction. Loop thread."""
 
     def __init__(
         self, store: ChunkStore, holdings: Holdings, compression: Compression, underway: Underway, plain_max: int
@@ -30,14 +30,14 @@ class Drafts:
         self._underway = underway
         self._plain_max = plain_max
         self._full: deque[OutgoingBatch] = deque()
-        self._full_plain = 0  # bytes of these
+        self._full_plain = 0  # plain bytes of these
         self.taken = 0
         """Plain bytes of batches that were taken, without records."""
         self.draft = OutgoingBatch()
         """The batch that is being written."""
         self.sliced: tuple[bytes, int] | None = None
-        """The chunk that the last SLICE named, and the offset at which MORE would go on; None behind a literal. Whoever
-        writes sets it to None at each border."""
+        """The chunk that the last SLICE named, and the offset at which MORE would go on; None behind a literal. The
+        caller sets it to None at each border."""
         self.grain = GRAIN_MAX
         """Literal bytes at which a batch is full; at least 1."""
 
@@ -45,12 +45,12 @@ class Drafts:
 
     @property
     def plain(self) -> int:
-        """Plain bytes in the batch being written, and in those that are full."""
+        """Plain bytes of the batch being written, and of those that are full."""
         return self._full_plain + self.draft.plain
 
     @property
     def full(self) -> bool:
-        """True if a batch can hold no more."""
+        """True if a batch is full."""
         return bool(self._full) or self.draft.literal >= self.grain
 
     @property
@@ -70,7 +70,7 @@ class Drafts:
     # -- writing -----------------------------------------------------------------------------------------------
 
     def literal(self, data: memoryview) -> None:
-        """These bytes come next, as they are: in as many batches as the grain makes of them."""
+        """Write these bytes as literals, into as many batches as the grain calls for."""
         while data:
             draft = self.draft
             room = self.grain - draft.literal
@@ -87,7 +87,7 @@ class Drafts:
             data = data[n:]
 
     def slice(self, name: bytes, place: Place, length: int, offset: int, n: int) -> None:
-        """Of a stored chunk of `length` bytes, which lies there, n bytes from that offset on come next."""
+        """Write a SLICE or MORE: n bytes, from `offset` on, of a chunk of `length` bytes that is stored at `place`."""
         draft = self.draft
         if self.sliced == (name, offset):  # the peer has the chunk at hand
             draft.tokens.append(more_token(n))
@@ -101,7 +101,7 @@ class Drafts:
         draft.plain += n
 
     def refer(self, name: bytes, place: Place, length: int) -> None:
-        """All of a stored chunk of so many bytes, which lies there, comes next."""
+        """Write a reference to a whole chunk of `length` bytes that is stored at `place`."""
         draft = self.draft
         draft.refer(name, place, length)
         if place[0] not in draft.pinned:
@@ -109,8 +109,8 @@ class Drafts:
             self._store.pin(place[0])
 
     def learn(self, name: bytes, length: int, place: Place | None) -> None:
-        """The last `length` bytes are a chunk. `place`: where our store has just put it; None: the peer knows it, or
-        our store has no room for it."""
+        """Write a LEARN: the last `length` bytes are a chunk. `place`: where our store has just put it; None if the
+        peer holds it already, or our store has no room for it."""
         draft = self.draft
         draft.tokens.append(learn_token(length, name))
         if place is not None:
@@ -118,7 +118,7 @@ class Drafts:
             self._underway.teach(name)
 
     def seal(self) -> None:
-        """The batch is full, or is to count as that, if it delivers anything: another one is begun."""
+        """Count the batch being written as full, and begin another; does nothing if it delivers nothing."""
         if self.draft.plain:
             self._full.append(self.draft)
             self._full_plain += self.draft.plain
@@ -131,7 +131,7 @@ class Drafts:
 
         Its chunks stay pinned until `Underway` is told that it was delivered, or that it never will be.
         """
-        draft = self._full[0] if self._full else self.draft  # there until it is written, so that `close` knows it
+        draft = self._full[0] if self._full else self.draft  # removed once it is written: until then `close` unpins it
         if not (draft.plain or section.records):
             return None
         tokens = draft.write(self._underway.run_room if draft.referring else 0)
@@ -151,13 +151,13 @@ class Drafts:
         return draft
 
     def ending(self) -> tuple[int, bytes]:
-        """What END says: the total of plain bytes, and the mark to learn the last chunk if no batch carries it."""
+        """What END says: the total of plain bytes, and the LEARN of the last chunk if no batch carries it."""
         draft, self.draft = self.draft, OutgoingBatch()
-        self._holdings.add_all([place for _, place in draft.learned])  # now, for END is never said to be consumed
+        self._holdings.add_all([place for _, place in draft.learned])  # now, as nothing says when END is consumed
         return self.taken, b"".join(draft.tokens)
 
     def close(self) -> None:
-        """Release the pins of what was not taken; batches that were are released by `Underway`."""
+        """Release the pins of batches that were not taken; `Underway` releases those of the others."""
         for draft in (*self._full, self.draft):
             for container in draft.pinned:
                 self._store.unpin(container)

@@ -1,17 +1,17 @@
-"""How hard to compress, stream by stream: as the line leaves time for it, and no harder.
+"""Decides for each stream how hard to compress: as hard as the line leaves time for, and no harder.
 
 A *step* (STEPS) is a level of zstd, with a context or without. A higher step pays only while batches wait for the line:
-then it is the highest one whose cost, at the rate at which bytes go now, leaves the loop most of its time. A lower one
-is due when the line runs dry while compression keeps the loop busy.
+then it is the highest one whose cost, at the present rate of bytes, leaves the loop most of its time. A lower one is
+due when the line runs dry while compression keeps the loop busy.
 
-A change begins a new context, which has nothing to refer to yet; so changes are few. Before a context is given up both
-steps are compared on the side (`comparison`); each raise is on trial; after one that did not pay the next waits twice
-as long. Over a long line a stream does not wait to be sure, since while TCP gathers speed it is the line that is slow:
-it begins with a context at once, and keeps it unless the line has time for a step that is two higher.
+A change begins a new context, which has nothing to refer to yet; so changes are few. Before a context is given up, both
+steps are compared on the side (`comparison`). Each raise is on trial; after one that did not pay, the next waits twice
+as long. Over a long line a stream does not wait to be sure, since the line is slow as long as TCP gathers speed: it
+begins with a context at once, and keeps it unless the line has time for a step that is two higher.
 
-Of a stream whose data does not compress only a batch now and then is tried. By these alone even the highest step would
-look cheap on a fast line, while each try held up the loop and each stream had a window for nothing. So all that passes
-as it is counts with what it would cost to compress it.
+If a stream's data does not compress, only a batch now and then is tried. Judged by these alone, even the highest step
+would look cheap on a fast line, while each try held up the loop and each stream had a window for nothing. So all
+batches that pass untried count with what it would cost to compress them.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ class Step(NamedTuple):
     level: int
     context: bool
     cost: float
-    """Seconds a byte on a middling core, to begin with."""
+    """CPU seconds a byte on an average core: the estimate before it is measured."""
 
 
 STEPS = (
@@ -38,39 +38,40 @@ STEPS = (
     Step(9, True, 1 / 50e6),
     Step(12, True, 1 / 25e6),
 )
-"""DECISIONS.md has what each brings. The first is so fast that a line on which it were too slow needs no pair."""
+"""DECISIONS.md has what each brings. A line for which even the first is too slow is so fast that it needs no pair."""
 
 _AFFORDABLE = 0.3
 """Share of the loop's time that all compression may take after a raise."""
 _CROWDED = 3.0
-"""How many times its CPU time a step is expected to take at most, on a machine that others use: what is measured of
-calls as short as the first step's is more."""
+"""Wall-clock time of a step divided by its CPU time is taken to be no more than this on a machine that others use as
+well: for calls as short as the first step's, more is measured."""
 _DRY = 0.4
 _DRY_TIME = 0.65
-"""Larger shares, of a core and of the loop's time, are too much if nothing waits for the line."""
+"""Share of a core, and of the loop's time, above which compression takes too much if nothing waits for the line."""
 _OVERLOAD = 0.85
 """A larger share of the loop's time is too much in any case: other streams wait for the loop."""
 _GROWTH = 1.25
-"""How many times as fast bytes may come once they compress better."""
+"""Factor by which the rate of bytes may grow once they compress better."""
 
 _SURE = 1.0
 """Seconds that batches must have waited for the line before a raise."""
 _FREE = 0.5
-"""Seconds without waiting after which the line waits for batches: as credit comes in pieces, they come in bursts."""
+"""Seconds in which no batch waited for the line, after which the line is taken to wait for batches. Shorter gaps are
+normal: as credit comes in pieces, batches come in bursts."""
 _PAUSE = 10.0
 """Seconds without a batch after which nothing is known of the line any more."""
 _SETTLED = 30.0
-"""Seconds from one raise to the next: it would have to bring more than the new context costs at first."""
+"""Seconds from one raise to the next, which would have to save more than its new context costs at first."""
 _RECOVERED = 1.5
 """Seconds from any change until the load shows it."""
 LONG = 0.02
 """Seconds of round trip from which on a line is long."""
 _FIRST = 3
-"""The step to begin with there."""
+"""The step to begin with on a long line, at most."""
 _FIRST_BYTES = 256 << 10
-"""Literals before it is taken: a stream that sends less needs no window of its own."""
+"""Bytes of literals before it is taken: a stream that sends less needs no window of its own."""
 _LEARNED = 3.0
-"""Seconds until the line's rate is known there."""
+"""Seconds from then until the line's rate is known."""
 _REST = 10.0
 _LONGEST_REST = 640.0
 """Seconds without a raise after one that did not pay: after the first, and after many in a row."""
@@ -78,21 +79,21 @@ _STEADY = 60.0
 """A step that was kept for so long has paid."""
 
 _IN_A_ROW = 32
-"""Batches that are spared, until one is tried."""
+"""Batches that are spared in a row, until one is compressed to see what that brings."""
 
 _TRIAL_BYTES = 40 << 20
-"""Literals until a raise is judged: the longest window is full by then."""
+"""Bytes of literals until a raise is judged: the longest window is full by then."""
 _WORTH = 0.99
-"""What a raise may leave of the bytes at most, to be kept."""
+"""A raise is kept if it leaves no more than this share of the encoded bytes."""
 _WORTH_LOSING = 0.995
-"""What it may leave of them in a comparison, where both begin with empty windows, to give up a context for it: with a
-long window it leaves less, so the loss is made up for within a minute or so."""
+"""The same in a comparison, where both steps begin with empty windows, for a context to be given up: with a long window
+the higher step leaves less, so the loss is made up for within a minute or so."""
 _MEMORY_BYTES = 4 << 20
-"""Literals over which ratio and cost are averaged."""
+"""Bytes of literals over which ratio and cost are averaged."""
 
 
 class Effort:
-    """Of one stream: told of each batch, it says by which step the next one is to be compressed.
+    """One stream's effort: it is told of each batch, and says by which step the next one is to be compressed.
 
     Loop thread. `now` in seconds, monotonic.
     """
@@ -102,11 +103,11 @@ class Effort:
         self._load = load
         self._at = 0
         self._to_begin = round_trip >= LONG  # with a context, as soon as there is enough to send
-        self._two_steps_until = float("-inf")  # a raise has to be of two steps
+        self._two_steps_until = float("-inf")  # until then, a raise has to be of two steps
         self._costs: dict[int, float] = {}
         self._ratio = 1.0
-        self._crowding = 1.0  # how much longer it takes than it costs
-        self._bytes = 0  # since the last change
+        self._crowding = 1.0  # wall-clock time divided by CPU time
+        self._bytes = 0  # of literals, since the last change
         self._wanted: int | None = None
         self._before: tuple[int, float] | None = None  # step and ratio from which a raise on trial started
         self._pressed_since: float | None = None
@@ -118,21 +119,21 @@ class Effort:
         self._sparing = sparing
         self._in_a_row = 0  # batches that were spared
         self.changes = 0
-        """Of the step, so far."""
+        """Changes of the step so far."""
 
     @property
     def spares(self) -> bool:
-        """Batches go as they are: the line is faster than compression."""
+        """True while batches are sent as they are because the line is faster than compression."""
         return self._sparing.active and self._may_spare
 
     @property
     def step(self) -> Step:
-        """For the next batch."""
+        """The step for the next batch."""
         return STEPS[self._at]
 
     @property
     def wanted(self) -> Step | None:
-        """One that fits the line, and has to be compared with `step` first, since a context would be given up."""
+        """A step that fits the line, and has to be compared with `step` first, since a context would be given up."""
         return None if self._wanted is None else STEPS[self._wanted]
 
     def compared(self, left: float, now: float) -> None:
@@ -150,7 +151,7 @@ class Effort:
         self._count(Measured(0, 0, seconds, cpu_seconds), now)
 
     def passed(self, length: int, now: float) -> None:
-        """So many literals went as they are, since those before them did not compress."""
+        """`length` bytes of literals were sent untried, since those before them did not compress."""
         self._load.passed(length, now)
 
     def turn(self, used: float, now: float) -> None:
@@ -158,7 +159,10 @@ class Effort:
         self._load.turn(used, now)
 
     def spare(self, length: int, now: float) -> bool:
-        """Whether a batch of so many literals is to go as it is. A few do not, to show what compression would bring."""
+        """Whether a batch with `length` bytes of literals is to be sent as it is because the line is faster.
+
+        While that is so, a batch now and then is compressed all the same, to show what it would bring.
+        """
         if not self.spares:
             return False
         self._heard, self._pressed_since = now, None  # the line is not what is waited for
@@ -173,7 +177,7 @@ class Effort:
         return True
 
     def note(self, batch: Measured, *, pressed: bool, now: float) -> None:
-        """A batch was compressed. `pressed`: the stream waits for the line, with it or with earlier ones."""
+        """A batch was compressed. `pressed`: the stream waits for the line, with this batch or earlier ones."""
         self._count(batch, now)
         self._measure(batch)
         self._watch(pressed, now)
@@ -218,23 +222,23 @@ class Effort:
 
     @property
     def _may_spare(self) -> bool:
-        """Its data compresses, it takes the fastest step, and what that costs is known."""
+        """True if the stream's data compresses, its step is the fastest one, and the cost of that is known."""
         return not self._at and not self._in_vain and 0 in self._costs
 
     def _is_held_up(self, now: float) -> bool:
-        """Compression holds the tunnel up: the loop has no time left, and all streams' compression takes much of it.
+        """True if compression holds the tunnel up: the loop has no time left, and compression takes much of it.
 
-        All streams', since each may send little; and no little part of it is this tunnel's own.
+        That of all streams counts, since each may send little; but this tunnel's own part must not be little.
         """
         busy, own = self._load.busy, self._sparing.load.cpu_share(now)
         stretch = min(self._load.stretch(now), _CROWDED)
         return busy * stretch > BUSY and self._load.cpu_share(now) > MUCH * busy and own > LITTLE * busy
 
     def _is_needless(self, now: float) -> bool:
-        """The loop has time to compress all that is spared, or would need little for all streams, or for the tunnel's.
+        """True if the loop has time to compress all that is spared, or if compression would take little of its time.
 
-        What streams with a context compress all the same counts as well, as it does in `_is_held_up`: otherwise
-        sparing would end here and be tried again at once.
+        The latter is asked of all streams, and of this tunnel's. It includes what streams with a context compress all
+        the same, as in `_is_held_up`: otherwise sparing would end here and be tried again at once.
         """
         busy, stretch = self._load.busy, min(self._load.stretch(now), _CROWDED)
         everything, own = self._load.spared_cpu_share(now), self._sparing.load.spared_cpu_share(now)
@@ -266,7 +270,7 @@ class Effort:
         return self._to_begin and self._pressed_since is not None and self._bytes >= _FIRST_BYTES
 
     def _begin(self, now: float) -> None:
-        """The rate is not known yet, and so this is no trial."""
+        """Take the first step of a long line. The line's rate is not known yet, so this is no trial."""
         self._to_begin = False
         step = min(self._affordable(now), _FIRST)
         if step:
@@ -294,7 +298,7 @@ class Effort:
         self._change(step, now)
 
     def _set_back(self, step: int, now: float) -> None:
-        """The step has not paid."""
+        """Change to a lower step: the present one has not paid. The next raise waits."""
         if now - self._changed > _STEADY:
             self._rest = _REST
         self._wait_longer(now)
@@ -321,11 +325,11 @@ class Effort:
         return self._ratio > GAIN
 
     def _passing(self, now: float) -> float:
-        """Bytes a second that would have to be compressed as well, if they did."""
+        """Bytes a second that pass untried, and would have to be compressed as well if this data did compress."""
         return self._load.passing(now) if self._in_vain else 0.0
 
     def _affordable(self, now: float) -> int:
-        """The highest step that all streams could take at the rate of now."""
+        """The highest step that would be affordable for all streams, at the present rate."""
         rate = (self._load.rate(now) + self._load.sparing(now) + self._passing(now)) * _GROWTH
         scale = self._costs[self._at] / STEPS[self._at].cost
         if self._in_vain:

@@ -1,8 +1,8 @@
-"""Plain bytes in, batches out: what the source sends is cut into chunks.
+"""Encodes plain bytes into batches: has what the source sends cut into chunks, and the chunks sent.
 
-Delivery is not chunking. What has arrived can be delivered at any time (`flush`), in the middle of a chunk; the
-chunk's border is told later by LEARN, or needs no telling when the rest goes as a SLICE. So borders depend on content
-alone. `Matcher` decides how a chunk is sent, `Drafts` in which batch.
+Delivery is not chunking. What has arrived can be delivered at any time (`flush`), in the middle of a chunk. LEARN says
+later where the chunk ended, or nothing has to, when the rest goes as a SLICE. So borders depend on content alone.
+`Matcher` decides how a chunk is sent, `Drafts` in which batch.
 """
 
 from dedupstore.chunker import Chunker
@@ -19,10 +19,10 @@ from proxy.reduction.runs import Order
 from proxy.reduction.underway import Underway
 
 READ_BYTES = 128 << 10
-"""How much is read from an array at once: each read costs some twenty calls, and more would leave the cache."""
+"""Bytes read from an array at once: each read costs some twenty calls, and more bytes would leave the cache."""
 
 FAR = 1 << 62
-"""Bytes to a border that nobody knows of."""
+"""Bytes to the next forced border, as long as none is known."""
 
 
 class Encoder:
@@ -42,23 +42,23 @@ class Encoder:
         order: Order | None = None,
         relief: Relief | None = None,
     ) -> None:
-        """`writer`: what the store is to keep together. `beginnings`: of chunks behind forced borders.
+        """`writer`: the store keeps chunks of the same writer together. `beginnings`: of chunks behind forced borders.
 
-        `order`: of the peer's store; None if the peer knows no runs. `relief`: of that store; None: it needs none.
+        `order`: of the peer's store; None if the peer knows no runs. `relief`: of that store; None if it needs none.
         """
         self._chunker = chunker
         self.compression = compression
         self.underway = Underway(store, holdings, order, relief or Relief())
-        """Batches that were taken."""
-        plain_max = BATCH_PLAIN_MAX - READ_BYTES - chunker.maximum  # with one read and one chunk more it is legal
+        """Batches that were taken and are not consumed yet."""
+        plain_max = BATCH_PLAIN_MAX - READ_BYTES - chunker.maximum  # one read and one chunk more still fit
         self.drafts = Drafts(store, holdings, compression, self.underway, plain_max)
-        """Batches that were not."""
+        """Batches that were not taken yet."""
         self.take = self.drafts.take
-        """As of `Drafts`."""
+        """`Drafts.take`."""
         self.ending = self.drafts.ending
-        """Likewise."""
+        """`Drafts.ending`."""
         self.course = Course(store, holdings, self.underway, beginnings or Beginnings(1))
-        """Where the stream is in what is stored, which is set and asked at forced borders."""
+        """Where the stream is among the stored chunks; its `mark` is read and set at forced borders."""
         self._matcher = Matcher(store, writer, self.course, self.drafts, self.underway)
         self._view = memoryview(bytearray())  # until the source first sends: a peer may open many streams at once
         self._start = 0  # where the incomplete chunk begins
@@ -80,7 +80,7 @@ class Encoder:
 
     @property
     def pending(self) -> tuple[int, int]:
-        """Plain bytes that were not taken; and of these, in the batch being written, what the peer knows."""
+        """Plain bytes that were not taken yet; and of these, in the batch being written, what the peer has to find."""
         drafts = self.drafts
         draft = drafts.draft
         return drafts.plain + self._end - self._start - self._sent, draft.known
@@ -92,7 +92,7 @@ class Encoder:
 
     @property
     def shortest(self) -> int:
-        """Bytes of a chunk that content ends, at least."""
+        """The fewest bytes of a chunk that ends where its content says so."""
         return self._chunker.minimum
 
     @property
@@ -101,7 +101,7 @@ class Encoder:
         return self._end - self._start - self._sent
 
     def affordable(self, credit: int) -> int:
-        """How many of the array's bytes may be read for that many plain bytes."""
+        """How many bytes may be read from the array while so many plain bytes may be sent."""
         return credit
 
     def buffer(self, most: int) -> memoryview:
@@ -111,13 +111,13 @@ class Encoder:
         return self._view[self._end : self._end + min(most, READ_BYTES)]
 
     def shrink(self) -> None:
-        """The source is silent: take no more room than what has come. What `buffer` gave before is of no more use."""
-        self._move(self._end - self._start + 1)  # one is lent: see `_cut`
+        """The source is silent: keep no more memory than what has come takes. What `buffer` gave before is invalid."""
+        self._move(self._end - self._start + 1)  # one byte more is looked at: see `_cut`
 
     def received(self, n: int, *, lazy: bool = False) -> None:
         """The source has written n bytes to the start of `buffer()`.
 
-        `lazy`: a border will be forced soon; until then, or until `received` is called without, chunks may wait.
+        `lazy`: a border will be forced soon; until then, or until a call without `lazy`, chunks need not be cut.
         """
         self._end += n
         if self._end - self._start >= (self._chunker.maximum + 1 if lazy else self._chunker.minimum):
@@ -136,14 +136,14 @@ class Encoder:
         """Force a border: end the incomplete chunk here, whatever its content says.
 
         The last such border must be 512 bytes back or more: denser ones would cost more tokens than a batch may have.
-        What `buffer` gave before is of no use any more.
+        What `buffer` gave before is invalid afterwards.
         """
         self._cut(final=True)
         self._start = self._sent = self._end = 0
         self.course.bordered = True
 
     def whole(self, data: memoryview) -> None:
-        """All that lies between two forced borders, without a copy of it. Nothing incomplete may be before it."""
+        """Send all that lies between two forced borders, without copying it. No incomplete chunk may be before it."""
         view, self._view = self._view, data
         self._start, self._sent, self._end, self.border_in = 0, 0, len(data), 0
         self.border()
@@ -154,12 +154,12 @@ class Encoder:
         self._cut(final=True)
 
     def close(self) -> None:
-        """Release the pins of what was not taken, and the room; batches that were are released by `underway`."""
+        """Release the buffer, and the pins of batches that were not taken; `underway` releases those of the others."""
         self.drafts.close()
-        self._view, self._start, self._sent, self._end = memoryview(b""), 0, 0, 0  # its relay may be garbage for long
+        self._view, self._start, self._sent, self._end = memoryview(b""), 0, 0, 0  # the relay may be collected late
 
     def _move(self, room: int) -> None:
-        """The incomplete chunk to the beginning of so many bytes."""
+        """Move the incomplete chunk to the beginning of a buffer of `room` bytes."""
         kept = self._end - self._start
         view = self._view if len(self._view) == room else memoryview(bytearray(room))
         view[:kept] = self._view[self._start : self._end]
@@ -167,13 +167,14 @@ class Encoder:
         self._start, self._end = 0, kept
 
     def _cut(self, *, final: bool = False) -> None:
-        """Send the chunks that have come, with `final` also what is left.
+        """Send the chunks that are complete, with `final` also what is left.
 
-        A border just before the end of what has come has to be found before bytes behind it are delivered: then the far
-        side would have them in its tail, which a LEARN names as a whole. FastCDC looks at bytes in pairs from each
-        chunk's start, and at one byte beyond a border: in an odd number of bytes the last one goes unseen until another
-        follows. So one is lent, whatever it is, always, as the last chunk may start anywhere; a border at the end or
-        behind it would be its doing, but for one after `maximum` bytes.
+        A border just before the end of what has come has to be found before bytes behind it are delivered: otherwise
+        the far side would have these in its tail, which a LEARN names as a whole. FastCDC looks at bytes in pairs from
+        each chunk's start, and at one byte beyond a border, so the last one of an odd number is not seen until another
+        follows. Therefore the chunker is always given one byte behind the end as well, whatever it is, as the last
+        chunk may start anywhere. That byte may cause a border at the end or behind it, which does not count, except
+        after `maximum` bytes.
         """
         start, end, maximum = self._start, self._end, self._chunker.maximum
         last = min(end + self.border_in - self._border_margin, end)

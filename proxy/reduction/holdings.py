@@ -15,15 +15,16 @@ _STORE_BYTES = 8
 
 
 def belief_key(site: str, identity: bytes) -> bytes:
-    """What belief about that store of that site is kept under. No site can speak for another's, whatever it says."""
+    """The key under which belief about a site's store is kept. It depends on the site's name, so whatever identity a
+    site claims, it cannot change what is believed of another site's store."""
     name = site.encode()
     return fingerprint(name)[:SITE_BYTES] + fingerprint(name + b"\0" + identity)[:_STORE_BYTES]
 
 
 def recognise(store: ChunkStore, peer_store: bytes, epochs: Sequence[bytes]) -> bool:
-    """Note that the peer's store is of these epochs; False if another one was known by its name.
+    """Note the epochs of the peer's store; returns False if another store was known by its name.
 
-    What was believed of it is forgotten then, and also if nobody knows any more of which epoch that was.
+    In that case what was believed of it is forgotten; so it is if no epoch is known for which it was believed.
     """
     known = store.recall(peer_store)
     if known not in epochs:
@@ -45,7 +46,7 @@ class Holdings:
         self._bits: dict[int, int] = {}
         self._underway: Counter[Place] = Counter()
         self.reliability = Reliability()
-        """How often being wrong has cost one."""
+        """How often being wrong has cost a MISS."""
 
     def holds(self, place: Place) -> bool:
         """True if the chunk was exchanged with the peer."""

@@ -1,14 +1,14 @@
-"""What compression costs one loop, or would cost it, of all its streams together."""
+"""Measures what compression of all streams together costs the event loop, or would cost it."""
 
 from math import exp
 from typing import NamedTuple
 
 _BUSY = 0.1
-"""Share of the loop's time from which on it compresses one batch after the other."""
+"""Share of the loop's time above which it compresses one batch after the other."""
 
 
 class Measured(NamedTuple):
-    """What came of compressing a batch's literals: bytes before and after, and the time that it took."""
+    """The result of compressing a batch's literals: bytes before and after, and the time that it took."""
 
     length: int
     encoded: int
@@ -18,19 +18,19 @@ class Measured(NamedTuple):
 
 
 class CompressionLoad:
-    """What all streams of one loop compress, over about the last 0.4 s. `now` in seconds, monotonic."""
+    """What all streams of a loop, or of a tunnel, compress, over about the last 0.4 s. `now` in seconds, monotonic."""
 
     _SPAN = 0.4
     """Seconds in which what was counted fades to 1/e."""
     _LONGEST = 0.25
-    """Seconds. However long a pause is, no more is forgotten: what comes after it is taken to be as before."""
+    """Seconds of a pause in which counts fade, at most: what comes after a pause is taken to be as before."""
 
     def __init__(self) -> None:
         self._bytes = self._passed = self._seconds = self._cpu_seconds = self._at = 0.0
         self._spared = self._spared_seconds = self._spared_cpu_seconds = 0.0
         self._turned = self._used = 0.0
         self.busy = 0.0
-        """Share of a core that the loop takes for everything it does, when `turn` was told last."""
+        """Share of a core that the loop takes for everything it does, as of the last `turn`."""
 
     def turn(self, used: float, now: float) -> None:
         """The loop has come to another batch; `used`: CPU seconds that it has taken so far, for anything."""
@@ -47,12 +47,12 @@ class CompressionLoad:
         self._cpu_seconds += batch.cpu_seconds
 
     def passed(self, length: int, now: float) -> None:
-        """So many bytes went as they are, since those before them did not compress."""
+        """`length` bytes were sent untried, since those before them did not compress."""
         self._age(now)
         self._passed += length
 
     def spared(self, length: int, seconds: float, cpu_seconds: float, now: float) -> None:
-        """So many bytes went as they are, since the line is faster than compression, and what that would have taken."""
+        """`length` bytes were sent as they are, since the line is faster; compressing them would have taken so long."""
         self._age(now)
         self._spared += length
         self._spared_seconds += seconds
@@ -69,31 +69,34 @@ class CompressionLoad:
         return self._bytes / self._SPAN
 
     def passing(self, now: float) -> float:
-        """Bytes a second that go as they are, since they do not compress."""
+        """Bytes a second that are sent untried, since they do not compress."""
         self._age(now)
         return self._passed / self._SPAN
 
     def share(self, now: float) -> float:
-        """Of the loop's time: how much of it compression takes."""
+        """Share of the loop's time that compression takes."""
         self._age(now)
         return self._seconds / self._SPAN
 
     def compresses(self, now: float) -> bool:
-        """True while that is so much that batches follow each other, and nothing else comes in between."""
+        """True while `share` is so large that the loop compresses batch after batch, with nothing else in between."""
         return self.share(now) > _BUSY
 
     def cpu_share(self, now: float) -> float:
-        """Likewise, of a core; less than `share` on a machine that others use as well."""
+        """Share of a core that compression takes; less than `share` on a machine that others use as well."""
         self._age(now)
         return self._cpu_seconds / self._SPAN
 
     def spared_cpu_share(self, now: float) -> float:
-        """Of a core: what it would take to compress what is spared that."""
+        """Share of a core that it would take to compress what is spared."""
         self._age(now)
         return self._spared_cpu_seconds / self._SPAN
 
     def stretch(self, now: float) -> float:
-        """How many times what it costs compression takes, or would take, since others use the machine as well."""
+        """Wall-clock time of compression, also of what is spared, divided by its CPU time; 1 at least.
+
+        It is more where others use the machine as well.
+        """
         self._age(now)
         cost = self._cpu_seconds + self._spared_cpu_seconds
         return max((self._seconds + self._spared_seconds) / cost, 1.0) if cost > 0 else 1.0

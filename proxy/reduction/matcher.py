@@ -1,8 +1,8 @@
-"""How a chunk is sent: as a reference if the peer holds it, otherwise literally, or as slices as far as it repeats what
-was stored one after another.
+"""Decides how a chunk is sent: as a reference if the peer holds it, otherwise literally, or as slices as far as it
+repeats chunks that were stored one after another.
 
-While the data follows what was stored before, even the piece of a chunk before a pause needs no literal bytes: the
-chunk that was stored after the last one is expected, and if the piece is its beginning, it goes as a slice.
+While the data follows what was stored before, even a piece of a chunk before a pause needs no literal bytes: the chunk
+that was stored after the last one is expected, and if the piece is its beginning, it goes as a slice.
 """
 
 from dedupstore.fingerprint import fingerprint
@@ -13,15 +13,15 @@ from proxy.reduction.prefix import common_prefix
 from proxy.reduction.underway import Underway
 
 _WORTH_SLICING = 64
-"""Bytes: a SLICE takes up to 39 itself."""
+"""Bytes from which on a SLICE is worth it: it takes up to 39 itself."""
 _WORTH_FOLLOWING = 512
-"""Bytes of a slice where a chunk may consist of several: shorter ones would cost more tokens than a batch may have."""
+"""The same where a chunk may consist of several slices: shorter ones would cost more tokens than a batch may have."""
 _ROOMY = 3072
-"""A chunk of so many bytes may have two slices that are shorter, at its beginning and at its end. Elsewhere few bytes
-go as they are, and what comes behind them as a slice again."""
+"""A chunk of at least so many bytes may have two shorter slices, at its beginning and at its end. Elsewhere so few
+bytes go as literals, and what comes behind them as a slice again."""
 _FOLLOWED_MAX = 2 << 20
-"""A batch that has named so many bytes of chunks names no more for slices of chunks that are not known: whole chunks
-need the rest of NAMED_MAX, and few bytes must not have the peer read more than this."""
+"""Bytes of chunks that a batch names, beyond which unknown chunks name no more of them in slices: the rest of NAMED_MAX
+is for whole chunks, and few bytes must not make the peer read more than this."""
 
 
 class Matcher:
@@ -31,17 +31,17 @@ class Matcher:
     """
 
     def __init__(self, store: ChunkStore, writer: int, course: Course, drafts: Drafts, underway: Underway) -> None:
-        """`writer`: what the store is to keep together."""
+        """`writer`: the store keeps chunks of the same writer together."""
         self._store = store
         self._writer = writer
         self._course = course
         self._drafts = drafts
         self._underway = underway
-        self._expected: Stored | None = None  # what the incomplete chunk goes on like, from what is not sent of it on
+        self._expected: Stored | None = None  # what the incomplete chunk is expected to repeat, behind what is sent
         self._surprised = False  # the incomplete chunk is not the expected one
 
     def chunk(self, data: memoryview, sent: int) -> None:
-        """A complete chunk: send the rest of it, by the shortest means, and where it ends."""
+        """Send the rest of a complete chunk by the shortest means, and say where it ends."""
         course, drafts = self._course, self._drafts
         name, length = fingerprint(data), data.nbytes
         if (place := self._known(name, length, sent)) is not None:
@@ -62,7 +62,7 @@ class Matcher:
         self._surprised = False
 
     def piece(self, data: memoryview, sent: int, *, patient: bool) -> int:
-        """An incomplete chunk, before a pause: send the rest of it; returns how much of it is sent then.
+        """Send the rest of an incomplete chunk before a pause; returns how many of its bytes are sent then.
 
         `patient`: what may go as a slice once `Course.wanted` is loaded is not sent yet.
         """
@@ -76,9 +76,9 @@ class Matcher:
         return len(data)
 
     def _known(self, name: bytes, length: int, sent: int) -> Place | None:
-        """Where that chunk of so many bytes lies, if the batch may refer to it. `sent`: as of `chunk`.
+        """The place of that chunk of `length` bytes, if the batch may refer to it. `sent`: as in `chunk`.
 
-        One that the peer's store is spared is counted here, where it is met.
+        A chunk that goes literally because the peer's store is slow is counted here.
         """
         place = self._store.find(name)
         if place is None or not self._course.peer_holds(name, place):
@@ -100,7 +100,7 @@ class Matcher:
         self._course.known = True
 
     def _learn(self, name: bytes, data: memoryview) -> Place | None:
-        """Have both stores hold a chunk that was sent. Returns where it lies in ours, or None if there is no room."""
+        """Store a chunk that was sent, and have the peer learn it. Returns its place in our store; None: no room."""
         place = self._store.put(name, data, self._writer)
         self._drafts.learn(name, len(data), place)
         return place
@@ -108,7 +108,7 @@ class Matcher:
     # -- chunks that are not known -----------------------------------------------------------------------------
 
     def _candidate(self, data: memoryview, sent: int) -> Stored | None:
-        """What is stored that this chunk may repeat, from what is not sent of it on; None if nothing is known."""
+        """The stored chunk that the rest of this one, behind `sent`, may repeat; None if none is known."""
         course, expected = self._course, self._expected
         if expected is not None and course.may_still(expected):
             return expected if expected.at <= len(expected.data) else None
@@ -118,7 +118,7 @@ class Matcher:
         return stored.on(sent) if stored.data.startswith(data[:sent], stored.at) else None
 
     def _follow(self, name: bytes, data: memoryview, sent: int, stored: Stored) -> None:
-        """Send the rest of a chunk as slices as far as what is stored goes on like it, and literally behind that."""
+        """Send the rest of a chunk: as slices as far as it repeats what is stored, and literally behind that."""
         border, sent, known = self._slice_along(data, sent, stored)
         rest = data[border:]
         if border and rest:
@@ -134,10 +134,11 @@ class Matcher:
         self._course.known = known
 
     def _slice_along(self, data: memoryview, sent: int, stored: Stored | None) -> tuple[int, int, bool]:
-        """Send what repeats `stored`, and what was stored behind that, as slices.
+        """Send as slices what repeats `stored` and the chunks that were stored behind it.
 
-        Few bytes, which go as they are, may lead to the end of a stored chunk, but not twice in a row. Returns where
-        the chunk begins that is left to be learned, how much is sent, and whether its end was found in what is stored.
+        Bytes too few for a slice go literally, if they lead to the end of a stored chunk, but not twice in a row.
+        Returns the offset at which the chunk that is left to be learned begins, how many bytes are sent, and whether
+        the end of the data was found in what is stored.
         """
         course, drafts = self._course, self._drafts
         border, bridged = 0, False
@@ -166,7 +167,7 @@ class Matcher:
         return border, sent, False
 
     def _repeat(self, stored: Stored, data: memoryview, *, sliced: bool = True) -> bool:
-        """Send these bytes, which are those of `stored` from its `at` on. True if they go as a slice."""
+        """Send bytes that are those of `stored` from its `at` on. True if they go as a slice."""
         if len(data) < _WORTH_SLICING or not sliced:
             self._drafts.literal(data)
             return False
@@ -176,10 +177,10 @@ class Matcher:
     # -- incomplete chunks -------------------------------------------------------------------------------------
 
     def _follow_expected(self, data: memoryview, sent: int) -> int:
-        """Send as much of an incomplete chunk as is expected, as slices; returns how much of it is sent then.
+        """Send an incomplete chunk as slices, as far as it is as expected; returns how many bytes of it are sent then.
 
-        A slice up to the expected chunk's end may be a border, and it is not known yet whether there is one (the
-        expected chunk may have ended with its stream). So its last byte goes as a literal.
+        A slice up to the expected chunk's end may be a border, and whether there is one is not known yet (the expected
+        chunk may have ended with its stream). So the last byte goes as a literal.
         """
         course, drafts = self._course, self._drafts
         if self._surprised or len(data) - sent < _WORTH_SLICING:
@@ -192,7 +193,7 @@ class Matcher:
             length = len(expected.data)
             n = common_prefix(expected.data, expected.at, data[sent:])
             end, crosses = sent + n, expected.at + n == length
-            worth = n >= _WORTH_FOLLOWING or sent == began  # more of the short ones would be too many tokens
+            worth = n >= _WORTH_FOLLOWING or sent == began  # more short ones would be too many tokens
             if end < len(data) and not (crosses and worth and course.follows):
                 self._expected, self._surprised = None, True
                 break
@@ -202,7 +203,7 @@ class Matcher:
             self._repeat(expected, data[sent:last])
             drafts.literal(data[last:end])
             sent = end
-            if sent < len(data):  # that chunk is over, this one is not, and goes on like the one after that
+            if sent < len(data):  # the expected chunk is over, this one is not: it may repeat the next one, too
                 course.passed(expected.name, expected.place)
                 self._expected = course.continuation()
             else:

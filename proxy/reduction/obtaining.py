@@ -1,6 +1,6 @@
-"""What the tokens of a batch name is obtained: from the store, from its disk, or from the peer.
+"""Gets the chunks and runs that a batch's tokens name: from the store's memory, from its disk, or from the peer.
 
-What is not at hand stops the batch, not the loop: `needs` says what to load from disk and what to ask the peer for.
+One that is not at hand stops the batch, not the loop: `needs` says what to load from disk or what to ask the peer for.
 While the disk does not answer, the peer is asked for what lies there, too.
 """
 
@@ -23,18 +23,19 @@ from proxy.reduction.tokens import LEARN, REFERENCE, RUN, SLICE, Token
 _LOOK_AHEAD = 1024
 """How many chunks and runs may be asked for at once: what one MISS frame holds."""
 _ASKED_AMONG = 4 * _LOOK_AHEAD
-"""Tokens among which these are looked for: our encoder sends fewer in a batch. A peer may send eight times as many, and
-have each of a thousand chunks asked for by itself; a look at all of them each time would take seconds."""
+"""Tokens that are searched for them, at most: our encoder sends fewer in a batch. A peer may send eight times as many,
+and have each of a thousand chunks asked for by itself; searching all tokens each time would take seconds."""
 
 _SOON = 32
-"""Chunks that the store hears of before they are wanted."""
+"""Chunks of which the store is told before they are needed, at most."""
 _LOOKED_AT = 4 * _SOON
-"""Tokens among which these are looked for: where most are literals, a look at all that wait would take milliseconds."""
+"""Tokens that are searched for them, at most: where most are literals, searching all that wait would take milliseconds.
+"""
 
 KEPT_MAX = 4 << 20
-"""What was filled is kept until its batch is decoded, and what is sliced until it is or has to wait: a batch may
-name so much of it, each once, however often and however little of each it delivers. (Other references deliver what
-they cost.) Batches of our encoder name less (its NAMED_MAX, and the lists of its runs)."""
+"""Bytes that a batch may have kept for it: fills until it is decoded, sliced chunks until it is decoded or has to wait.
+Each is counted once, however often it is named and however little of it is delivered. (Chunks in REFERENCEs deliver
+what they cost.) Batches of our encoder name less (its NAMED_MAX, and the lists of its runs)."""
 
 
 @dataclass(slots=True)
@@ -43,46 +44,46 @@ class Needs:
 
     load: bytes | None = None
     soon: list[bytes] = field(default_factory=list)
-    """With it: what the stream will need then, and may have loaded next."""
+    """With `load`: chunks that the stream will need next, which may be loaded ahead."""
     load_behind: bytes | None = None
-    """A chunk to be loaded, and what was stored behind its container as well."""
+    """A chunk to be loaded, together with what was stored behind its container."""
     ask: list[bytes] = field(default_factory=list)
 
 
 class Obtaining:
-    """Of one stream's incoming direction, batch by batch. Loop thread.
+    """Serves one stream's incoming direction, batch by batch. Loop thread.
 
-    Where `chunk`, `sliced` or `run` yields nothing, the batch has to `wait`. Once what it `needs` has been seen to, and
-    the peer owes nothing (`asking`), that token is tried again. A batch all of whose tokens were served is `done`.
+    If `chunk`, `sliced` or `run` returns nothing, the batch has to `wait`. Once its `needs` are met, and the peer owes
+    no FILL (`asking`), the same token is tried again. When all tokens of a batch were served, it is `done`.
     """
 
     def __init__(
         self, store: ChunkStore, holdings: Holdings, writer: int, silent: Callable[[], bool], memory: AheadMemory
     ) -> None:
-        """`writer`: what the store is to keep together. `silent`: whether the store's disk does not answer.
+        """`writer`: the store keeps chunks of the same writer together. `silent`: whether its disk does not answer.
 
-        `memory`: for what is asked for ahead.
+        `memory`: the tunnel's account of what is asked for ahead.
         """
         self._store = store
         self._holdings = holdings
         self._writer = writer
         self._silent = silent
         self._asked: set[bytes] = set()
-        self._lists: set[bytes] = set()  # of these, runs
+        self._lists: set[bytes] = set()  # the runs among these
         self._kept: dict[bytes, bytes] = {}
-        self._sliced: list[bytes] = []  # of what is kept, and the store has, too
-        self._counted: set[bytes] = set()  # what the batch has sliced, and was filled for it
+        self._sliced: list[bytes] = []  # names of sliced chunks that are kept; the store holds them, too
+        self._counted: set[bytes] = set()  # names that count against KEPT_MAX
         self._counted_bytes = 0
-        self._verified = 0  # bytes that the batch has had from the store
+        self._verified = 0  # bytes from the store that were verified for the batch
         self._looked = False  # all was loaded that may help to find the run that is tried now
-        self._place: Place | None = None  # of the chunk that was had last, if it came from the store
+        self._place: Place | None = None  # of the chunk that was served last, if it came from the store
         self._container = 0
-        self._learned: list[Place] = []  # of what the peer has taught, what holdings have not been told yet
+        self._learned: list[Place] = []  # places of learned chunks that holdings have not been told of yet
         self._needs: Needs | None = None
         self._ahead = Ahead(memory)
-        self._foreseen = False  # the batch has waited for the disk, which was told of those behind it
+        self._foreseen = False  # the batch has waited for the disk, which was told what batches behind it name
         self.entered: bytes | None = None
-        """The first chunk that was read from another container than the one before: what follows it is wanted next."""
+        """The chunk with which reading came to another container: the container behind that is wanted next."""
 
     # -- for the tokens of a batch -----------------------------------------------------------------------------
 
@@ -92,7 +93,7 @@ class Obtaining:
         return self._filled(name) or self._stored(name)
 
     def sliced(self, name: bytes) -> bytes | None:
-        """As `chunk`, for a part of it: it is kept, so that however many parts are delivered, it is verified once."""
+        """As `chunk`, for slices: the chunk is kept, so that it is verified once, however many slices are delivered."""
         data = self.chunk(name)
         if data is not None and name not in self._kept:
             self._keep(name, data)
@@ -104,29 +105,29 @@ class Obtaining:
         return self._listed(n, name) or self._stored_run(n, name, before)
 
     def learn(self, name: bytes, data: bytes | memoryview) -> None:
-        """The peer has taught this chunk, so it holds it, too."""
+        """Store a chunk that the peer has taught, and so holds, too."""
         place = self._store.put(name, data, self._writer)
         if place is not None:
             self._learned.append(place)
 
     def wait(self, rest: Iterable[Token], behind: Iterable[ReceivedBatch] = ()) -> None:
-        """The batch waits: the first of these tokens names what was not at hand.
+        """The batch waits. `rest`: its tokens, from the one on that names what was not at hand.
 
-        If the peer is to be asked for that, it is asked at once for all else that they name and is not at hand, as far
-        as it takes little to see that, and for what batches `behind` it lack. If it is to be loaded, the disk is told
-        of what they name next.
+        If the peer is to be asked for that, it is asked at once for all else that these tokens name and that is not at
+        hand, as far as that is cheap to find out, and for what the batches `behind` lack. If it is to be loaded, the
+        disk is told which chunks are named next.
         """
         needs = self._needs
         if needs is not None and needs.ask:
             self._ask(needs, [*islice(rest, _ASKED_AMONG)], behind)
         elif needs is not None and needs.load is not None:
             needs.soon = self._soon(islice(rest, 1, None), behind)
-        for name in self._sliced:  # it may wait for long, and so may many
+        for name in self._sliced:  # the batch may wait for long, and so may many others
             del self._kept[name]
         self._sliced.clear()
 
     def done(self) -> int:
-        """The batch is decoded: nothing is kept for it. How many bytes of the store were verified."""
+        """The batch is decoded: drop what was kept for it. Returns how many bytes from the store were verified."""
         self._kept.clear()
         self._sliced.clear()
         self._counted.clear()
@@ -148,13 +149,13 @@ class Obtaining:
     def asking(self) -> bool:
         """True until the peer has filled all that it was asked for; the batch waits for all of it.
 
-        Also for what has come to the store by another way: the peer must see the MISS before it hears that the batch is
-        consumed. And what is sliced is had again after each wait.
+        It waits even for what the store has got by another way: the peer must see the MISS before it hears that the
+        batch is consumed. Besides, sliced chunks have to be read again after each wait.
         """
         return bool(self._asked)
 
     def needs(self) -> Needs | None:
-        """What the batch waits for, once; None if nothing new."""
+        """What the batch waits for, told once; None if there is nothing new."""
         needs, self._needs = self._needs, None
         return needs
 
@@ -181,7 +182,10 @@ class Obtaining:
     # ----------------------------------------------------------------------------------------------------------
 
     def _ask(self, needs: Needs, rest: list[Token], behind: Iterable[ReceivedBatch]) -> None:
-        """All runs, if the first one was not found: there will be others."""
+        """Ask for what these tokens and the batches behind lack; if the first is a RUN, for all RUNs.
+
+        That one was not found, so there will be others that are not.
+        """
         all_runs, taught, seen = rest[0][0] == RUN, _taught(rest), dict[bytes, bool]()
         lacking = [token[3] for token in self._lacking(rest, taught, seen, all_runs=all_runs)]
         runs = {token[3] for token in rest if token[0] == RUN}
@@ -199,13 +203,13 @@ class Obtaining:
         self._lists.update(runs.intersection(needs.ask))
 
     def _soon(self, rest: Iterator[Token], behind: Iterable[ReceivedBatch]) -> list[bytes]:
-        """What these name, and the batches behind: which are looked at once for each batch."""
+        """Chunks that these tokens name, and those of the batches behind, which are searched once for each batch."""
         tokens = rest if self._foreseen else chain(rest, chain.from_iterable(batch.tokens for batch in behind))
         self._foreseen = True
         return [*islice(_referred_to(islice(tokens, _LOOKED_AT)), _SOON)]
 
     def _filled(self, name: bytes) -> bytes | None:
-        """What was filled, and is kept."""
+        """The chunk or list of that name, if it is kept: because it was filled or, of chunks, sliced."""
         return self._kept.get(name) or self._ahead.get(name)
 
     def _stored(self, name: bytes) -> bytes | None:
@@ -228,7 +232,7 @@ class Obtaining:
         return data or None
 
     def _listed(self, n: int, name: bytes) -> list[bytes]:
-        """The run's chunks, if the peer has said which these are."""
+        """The names of the run's chunks, if the peer has filled its list; otherwise none."""
         data = self._filled(name)
         if data is None:
             return []
@@ -237,7 +241,8 @@ class Obtaining:
         return _names_in(data)
 
     def _stored_run(self, n: int, name: bytes, before: bytes) -> list[bytes]:
-        """The run's chunks, if they are what the store holds; none if that is not known yet, or the peer is asked."""
+        """The names of the run's chunks, if the store holds these behind `before`; otherwise none, and `_needs` is set:
+        to load more before that is known, or to ask the peer."""
         place = self._place or self._held(before)
         names = stored_behind(self._store, self._holdings, place, n) if place is not None else []
         if len(names) < n and not self._looked and not self._silent():
@@ -261,10 +266,11 @@ class Obtaining:
     def _lacking(
         self, tokens: Iterable[Token], taught: set[bytes], seen: dict[bytes, bool], *, all_runs: bool
     ) -> Iterator[Token]:
-        """Tokens that name a chunk that is neither at hand nor `taught`, those that known runs stand for included; and
-        of other RUNs those behind such chunks, or `all_runs`.
+        """Tokens for which the peer has to be asked. Known runs count as references.
 
-        `seen` remembers what is at hand: while the disk does not answer, to know that takes a verification.
+        These are REFERENCEs and SLICEs whose chunk is neither at hand nor `taught`; and RUNs that are not known, if
+        they follow such a token, or all of them with `all_runs`. `seen` remembers what is at hand: while the disk does
+        not answer, to know that takes a verification.
         """
         lacking = False
         for token in self._unfolded(tokens):
@@ -279,7 +285,7 @@ class Obtaining:
                 yield token
 
     def _unfolded(self, tokens: Iterable[Token]) -> Iterator[Token]:
-        """These, with references in the place of each RUN of which it is known, without a load, what it stands for."""
+        """These tokens, with references in place of each RUN whose chunks are known without a load."""
         before = b""
         for token in tokens:
             opcode, n, _, name = token
@@ -291,7 +297,7 @@ class Obtaining:
             before = name
 
     def _foreseen_run(self, n: int, name: bytes, before: bytes) -> list[bytes]:
-        """As `run`, but none also if it would have to be loaded."""
+        """As `run`, but none as well if anything would have to be loaded to know them."""
         listed = self._filled(name)
         if listed is not None:
             return _names_in(listed) if len(listed) == n * FINGERPRINT_BYTES else []
@@ -304,7 +310,7 @@ class Obtaining:
         return self._filled(name) is not None or (self._held(name) is not None and self._readable(name))
 
     def _readable(self, name: bytes) -> bool:
-        """What is held can be had: while the disk does not answer, only what is in memory."""
+        """True if a stored chunk can be read: while the disk does not answer, only if it is in memory."""
         if not self._silent():
             return True
         with suppress(ChunkMissing, ChunkInvalid):
@@ -319,7 +325,7 @@ class Obtaining:
         return place if place is not None and self._holdings.shares(place) else None
 
     def _note_learned(self) -> None:
-        """What the peer has taught it holds: said before anything is looked up, and when a batch is complete."""
+        """Tell holdings that the peer holds what it has taught: before a look-up, and when a batch is complete."""
         self._holdings.add_all(self._learned)
         self._learned.clear()
 
@@ -334,10 +340,10 @@ def _names_in(listed: bytes) -> list[bytes]:
 
 
 def _referred_to(tokens: Iterable[Token]) -> Iterator[bytes]:
-    """Chunks that these name."""
+    """The names of the chunks in REFERENCEs and SLICEs."""
     return (name for opcode, _, _, name in tokens if opcode in (REFERENCE, SLICE))
 
 
 def _taught(tokens: Iterable[Token]) -> set[bytes]:
-    """Checks of the chunks that these teach."""
+    """The checks in LEARNs."""
     return {name for opcode, _, _, name in tokens if opcode == LEARN}

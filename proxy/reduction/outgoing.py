@@ -1,4 +1,4 @@
-"""A batch on its way out, from its first token until the peer has consumed it: what it says, and what it refers to."""
+"""A batch on its way out, from its first token until the peer has consumed it: its content, and what it refers to."""
 
 from dataclasses import dataclass, field
 
@@ -15,19 +15,19 @@ _NOWHERE = (0, 0)
 
 @dataclass(slots=True)
 class OutgoingBatch:
-    """Loop thread. What is written to it is the affair of `Drafts`, but for chunks that are named."""
+    """`Drafts` writes to it, except for what `name` and `refer` note. Loop thread."""
 
     plain: int = 0
-    """What END counts: bytes that tokens deliver, and once it is taken records."""
+    """Bytes that END counts: those that tokens deliver and, once the batch is taken, those of records."""
     literal: int = 0
-    """Of these, bytes that go as they are."""
+    """Bytes of these that are literals."""
     records: int = 0
-    """Likewise, bytes of records."""
+    """Bytes of these that are records."""
     tokens: list[bytes] = field(default_factory=list)
-    """Empty where references come: see `referring`."""
+    """Encoded; empty strings stand where references are still to be written: see `referring`."""
     referring: list[tuple[int, list[bytes]]] = field(default_factory=list)
-    """References, which `write` puts into `tokens`: where, and to which chunks, several if the store holds them one
-    after another."""
+    """References that `write` puts into `tokens`: at which index, and to which chunks; to several if the store holds
+    them one after another."""
     behind: tuple[int, int] = _NOWHERE  # the place behind the chunk that was referred to last
     literals: list[bytes] = field(default_factory=list)
     pinned: set[int] = field(default_factory=set)
@@ -36,13 +36,14 @@ class OutgoingBatch:
     references: int = 0
     """How often tokens refer to a chunk; complete once they are written."""
     named: set[bytes] = field(default_factory=set)
-    """What tokens refer to: chunks, and runs once they are written."""
+    """Names that tokens refer to: of chunks and, once they are written, of runs."""
     lists: dict[bytes, bytes] = field(default_factory=dict)
     """By a run's name: the fingerprints of its chunks."""
     named_bytes: int = 0
-    """Length of these chunks together."""
+    """Bytes of the chunks in `named` together."""
     after_deduplication: int = 0
-    """Bytes of tokens, and of literals and records before compression; known, as `data` is, once it is taken."""
+    """Bytes of tokens, and of literals and predicted records before compression. Set, as `data` is, when it is taken.
+    """
     data: bytes = b""
 
     @property
@@ -51,18 +52,18 @@ class OutgoingBatch:
         return self.plain - self.literal - self.records
 
     def may_name(self, name: bytes, length: int, most: int = NAMED_MAX) -> bool:
-        """True if tokens may refer to that chunk of so many bytes."""
+        """True if tokens may refer to that chunk of `length` bytes. `most`: bytes of all chunks that are named."""
         return name in self.named or self.named_bytes + length <= most
 
     def name(self, name: bytes, length: int) -> None:
-        """A SLICE refers to that chunk."""
+        """Note that a SLICE refers to that chunk of `length` bytes."""
         self.references += 1
         if name not in self.named:
             self.named.add(name)
             self.named_bytes += length
 
     def refer(self, name: bytes, place: Place, length: int) -> None:
-        """All of that chunk, which lies there, comes next."""
+        """Note a reference to a whole chunk of `length` bytes that is stored at `place`."""
         if name not in self.named:
             self.named.add(name)
             self.named_bytes += length
@@ -75,7 +76,7 @@ class OutgoingBatch:
         self.behind = place[0], place[1] + 1
 
     def write(self, runs: int) -> bytes:
-        """All tokens, with up to so many RUNs. Once."""
+        """All tokens, encoded, with at most `runs` RUNs. To be called once."""
         for at, names in self.referring:
             self.references += len(names)
             if len(names) > RUN_MIN and len(self.lists) < runs:

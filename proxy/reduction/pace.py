@@ -7,13 +7,14 @@ READ_MIN = 16 << 10
 """A smaller read is no bulk: whoever sends it may wait for an answer."""
 
 _EARLY = 8
-"""So many flushes, each followed by more within HOLD, make a one-way source. A real pause takes half of them away."""
+"""A source is one-way after so many flushes that were each followed by more within HOLD. A real pause halves the count.
+"""
 
 _SURE = 64
-"""More of them count no more."""
+"""The count goes no higher."""
 
 _IN_VAIN = 256
-"""After a hold that brought nothing, so many more."""
+"""How many more such flushes it takes after a hold that brought nothing."""
 
 
 class Pace:
@@ -26,7 +27,7 @@ class Pace:
     __slots__ = ("_early", "_flushed")
 
     def __init__(self) -> None:
-        self._early = 0  # flushes that came too early, as far as they count; below 0 after a hold in vain
+        self._early = 0  # the count of flushes that came too early; below 0 after a hold in vain
         self._flushed: float | None = None
 
     @property
@@ -48,7 +49,7 @@ class Pace:
         self._flushed = now
 
     def waits(self, now: float) -> None:
-        """Nothing more has been there to be read until now."""
+        """Until now there was nothing more to read, so the time without data counts from now."""
         if self._flushed is not None:
             self._flushed = now
 

@@ -1,5 +1,5 @@
-"""Payload on its way into the encoder, with the borders that addresses call for: so that the order of commands does not
-matter.
+"""Passes payload to the encoder and forces the chunk borders that volume addresses call for, so that chunks do not
+depend on the order of commands.
 
 Arrays send what lies together on a volume in commands of any size and order. A chunk that reached from one command's
 data into the next one's would be found again only where the same two meet. So a chunk ends at a *jump*, where an
@@ -14,18 +14,18 @@ from proxy.reduction.course import Mark
 from proxy.reduction.encoder import FAR, READ_BYTES, Encoder
 
 WINDOW = 64 << 10
-"""Bytes of the volume: the shortest commands that bulk goes by, and what longer ones begin at."""
+"""Bytes of the volume: bulk comes in commands of at least this length, and longer ones begin at multiples of it."""
 _WITHIN = WINDOW - 1
 
 APART_MIN = MINIMUM
-"""Bytes since the last border from which on a jump makes one: shorter chunks would fill a container's directory before
-its room."""
+"""A jump makes a border if the last one is at least so many bytes back: shorter chunks would fill a container's
+directory before its room."""
 APART_LEAST = 512
-"""Likewise, at a window's end, and where a PDU of APART_MIN bytes or more begins: so small writes between long ones do
+"""The same for a window's end, and for a jump to a PDU of APART_MIN bytes or more: so small writes between long ones do
 not become part of their chunks. It is most arrays' logical block, and the least that `Encoder.border` allows."""
 
 _MARKS = 128
-"""So many addresses are remembered at which data broke off: a command each, or a burst of one."""
+"""Addresses at which data broke off that are remembered: one for each command, or each burst of one."""
 
 _NO_ROOM = memoryview(b"")
 
@@ -37,19 +37,19 @@ class Payload:
         self.given = 0
         """Bytes that have come so far."""
         self.coming = 0
-        """Payload of the PDU that it comes in."""
+        """Bytes of payload that the present PDU has in all; `SpanEncoder` sets it."""
         self._encoder = encoder
         self._course = encoder.course
         self._apart = max(APART_LEAST, min(APART_MIN, encoder.shortest))  # in less, content has made no border either
         self._next: Address | None = None  # of the byte after the last one
         self._marks: dict[Address, Mark] = {}
-        self._bordered = 0  # of `given`, up to the last border
-        self._window = FAR  # where in `given` the window ends
-        self._room = _NO_ROOM  # of the encoder's buffer
-        self._filled = 0  # of that
+        self._bordered = 0  # `given` at the last border
+        self._window = FAR  # `given` at the end of the window
+        self._room = _NO_ROOM  # the part of the encoder's buffer that is being filled
+        self._filled = 0  # bytes of that
 
     def place(self, data: memoryview, address: Address | None) -> None:
-        """Bytes of a volume from that address on, or of none: what was placed before must not be used any more."""
+        """Take bytes that belong at that address of a volume; None: at an unknown one. They may change afterwards."""
         if address is None:
             self.lose_sight()
             self.pour(data)
@@ -74,16 +74,17 @@ class Payload:
             self.pour(data[at:])
 
     def lose_sight(self) -> None:
-        """Where on a volume the rest belongs is not known: no window's end is near any more.
+        """Where on a volume the next bytes belong is not known: no window's end is near any more.
 
-        What has come is cut before, as it was delivered: content made no border near the window's end.
+        What has come is cut before that, by the rule that it was delivered by: no border by content near the window's
+        end.
         """
         if self._next is not None:
             self._jump(None)
         self._next, self._window = None, FAR
 
     def pour(self, piece: memoryview) -> None:
-        """Into the encoder's buffer, which looks for chunks when it is full or `settle` says so: not for each PDU."""
+        """Copy into the encoder's buffer. Chunks are cut when that is full, or by `settle`: not for each PDU."""
         while len(piece) > (left := len(self._room) - self._filled):
             if left:
                 self._fill(piece[:left])
@@ -93,14 +94,14 @@ class Payload:
         self._fill(piece)
 
     def settle(self, *, lazy: bool = True) -> None:
-        """Give the encoder what was poured. `lazy`: it is searched for borders when more has come, or one is forced."""
+        """Give the encoder what was poured. `lazy`: it cuts chunks only when more has come, or a border is forced."""
         if self._filled or not lazy:
             self._encoder.border_in = self._window - self.given
             self._encoder.received(self._filled, lazy=lazy)
             self._filled, self._room = 0, _NO_ROOM
 
     def shrink(self) -> None:
-        """As of `Encoder`, where all that has come is settled."""
+        """As `Encoder.shrink`, if all that has come is settled; otherwise nothing is done."""
         if not self._filled:
             self._room = _NO_ROOM
             self._encoder.shrink()
@@ -125,7 +126,7 @@ class Payload:
             del self._marks[next(iter(self._marks))]
 
     def _border(self, run: int) -> bool:
-        """Force a border here if the last one is so many bytes back or more. True if there is one here."""
+        """Force a border here if the last one is `run` bytes back or more. True if there is one here."""
         self.settle()
         if self.given - self._bordered >= run:
             self._encoder.border_in = self._window - self.given

@@ -1,18 +1,18 @@
-"""How often what one site believes the other's store to hold has been wrong."""
+"""How often one site was wrong about what the other's store holds, and whether it should go on referring to that."""
 
 _SAMPLE = 1024
-"""References, beyond which the counts of references and of misses are halved."""
+"""References beyond which the counts of references and of misses are halved."""
 _FEWEST_MISSES = 64
 _MISS_SHARE = 0.05
-"""Where more references than either were missed, they are suspended."""
+"""References are suspended if more are missed than this number, and more than this share of them."""
 _SUSPENSION = 30.0
 """Seconds."""
 _REMEMBERED = 1 << 30
-"""Of the bytes that were found at the peer so many count at most (`Reliability.proven`)."""
+"""Bytes that `Reliability.proven` counts, at most."""
 
 
 class Reliability:
-    """Of what is believed of one peer's store. Loop thread.
+    """How reliable belief about one peer's store is. Loop thread.
 
     Many misses suspend references for 30 s, and so does one that cannot be answered.
     """
@@ -21,15 +21,15 @@ class Reliability:
         self.referring = True
         """False while references are suspended."""
         self.proven = 0
-        """Bytes that the peer lately knew, as was believed. Whenever something was missed they are halved."""
+        """Bytes that the peer was lately found to hold, as was believed; halved whenever it misses anything."""
         self._referred = 0  # references that are under way no more
-        self._missed = 0  # of these
+        self._missed = 0  # how many of these were missed
         self._referred_underway = 0
         self._missed_underway = 0
         self._suspended_until = 0.0
 
     def found(self, known: int) -> None:
-        """The peer knew so many bytes that it was believed to know."""
+        """The peer held so many bytes that it was believed to hold."""
         self.proven = min(self.proven + known, _REMEMBERED)
 
     def referred(self, count: int) -> None:
@@ -37,7 +37,7 @@ class Reliability:
         self._referred_underway += count
 
     def ended(self, count: int, missed: int) -> None:
-        """So many of them are under way no more, of which so many had failed; old samples fade by halving."""
+        """`count` references are under way no more, `missed` of which had failed; old samples fade by halving."""
         self._referred_underway -= count
         self._missed_underway = max(0, self._missed_underway - missed)
         self._referred += count

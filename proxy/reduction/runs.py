@@ -1,8 +1,8 @@
-"""Runs: chunks that one store holds one after another, named at once because the other store holds them so, too.
+"""Runs: chunks that our store holds one after another, named by one token because the peer's store holds them so, too.
 
 Both stores are filled by the same streams, so what lies one after another here mostly does so there. Where it does not,
 a run costs a round trip, which is dearer than a thousand references. So runs are sent as TCP sends segments: a few at
-first, more as they are found, and after one that was not found none for a while.
+first, more as they are found, and none for a while after one that was not found.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,8 @@ from proxy.reduction.holdings import Holdings
 
 _MOST_AT_FIRST = 16
 _PAUSE = 30.0
-"""Seconds without runs after a miss: over a line of 300 ms a miss each time then takes one hundredth of the time."""
+"""Seconds without runs after a miss: if the next one is always missed, too, a line of 300 ms loses a hundredth of time.
+"""
 
 
 class Order:
@@ -35,7 +36,7 @@ class Order:
         self._underway += count
 
     def end(self, count: int, *, found: bool) -> None:
-        """They are no more; `found`: the peer had all of them."""
+        """So many runs are no longer on their way; `found`: the peer's store held all of them."""
         self._underway -= count
         if found:
             self._most += count
@@ -50,23 +51,23 @@ class Runs:
     """Of one stream's outgoing direction: runs that the peer has not consumed, and what they stand for. Loop thread."""
 
     def __init__(self, order: Order | None) -> None:
-        """None: the peer knows no runs."""
+        """`order`: of the peer's store; None if the peer knows no runs."""
         self._order = order
         self._lists: dict[bytes, bytes] = {}
 
     @property
     def room(self) -> int:
-        """How many may be sent now."""
+        """How many more runs may be on their way."""
         return self._order.room if self._order is not None else 0
 
     def send(self, lists: Mapping[bytes, bytes]) -> None:
-        """These are on their way, in one batch."""
+        """The runs of one batch are on their way. `lists`: by a run's name, the fingerprints of its chunks."""
         if self._order is not None and lists:
             self._lists.update(lists)
             self._order.send(len(lists))
 
     def end(self, lists: Mapping[bytes, bytes], *, found: bool) -> None:
-        """That batch is consumed, or given up; `found`: the peer had what it refers to."""
+        """The batch with these runs is consumed, or given up; `found`: the peer had all that it refers to."""
         if self._order is not None and lists:
             for name, listed in lists.items():
                 if self._lists.get(name) is listed:  # otherwise a later batch has brought it again
@@ -78,13 +79,14 @@ class Runs:
         return self._lists.get(name)
 
     def miss(self, name: bytes) -> None:
-        """The peer has asked for that, which may be a run or a chunk."""
+        """The peer has asked for that name, which may be a run's or a chunk's."""
         if self._order is not None and name in self._lists:
             self._order.miss()
 
 
 def stored_behind(store: ChunkStore, holdings: Holdings, place: Place, most: int) -> list[bytes]:
-    """Up to so many chunks that the store holds behind that place, as far as that is known and the peer's to know."""
+    """Names of up to `most` chunks that the store holds behind that place, as far as this is known without I/O and the
+    chunks were exchanged with the peer (`Holdings.shares`)."""
     names: list[bytes] = []
     while True:
         within = store.behind(place, most - len(names))

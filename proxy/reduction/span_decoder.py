@@ -1,7 +1,7 @@
-"""Streams of iSCSI, the incoming direction: records and payload are woven together again, as the far array sent them.
+"""Decodes the incoming direction of iSCSI streams: weaves records and payload into the bytes that the far array sent.
 
-`SpanDecoder` wraps `Decoder` and is used like it. Whether a direction has spans shows in its first batch: with records,
-or without for good (PROTOCOL.md, "Spans").
+`SpanDecoder` wraps `Decoder` and is used like it. Whether a direction has spans shows in its first batch: if that has
+no records, none of the later ones has (PROTOCOL.md, "Spans").
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from proxy.reduction.errors import BatchError
 
 
 class SpanDecoder:
-    """One stream's incoming direction. Loop thread. As `Decoder`, also as to errors."""
+    """One stream's incoming direction. Loop thread. Used as `Decoder` is, also after errors."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class SpanDecoder:
         clock: Callable[[], float],
         texts: PortalTexts | None = None,
     ) -> None:
-        """`sender`: what the far array is; `texts` puts this side's portals into what a target says."""
+        """`sender`: what the far array is; `texts`: puts this side's portals into what a target says."""
         self.weaver = Weaver(connection, sender, texts)
         self.spans: bool | None = None
         """Whether this direction has records; None before its first batch."""
@@ -35,7 +35,7 @@ class SpanDecoder:
         self._sender = sender
         self._decoder = decoder
         self.obtaining = decoder.obtaining
-        """As of `Decoder`."""
+        """The decoder's."""
         self._restorer = Restorer()
         self._clock = clock
 
@@ -62,20 +62,20 @@ class SpanDecoder:
         return self._woven(self._decoder.advance())
 
     def decoded(self, codec: int, data: memoryview | bytes, length: int) -> memoryview | bytes:
-        """As of `Decoder`."""
+        """As `Decoder.decoded`."""
         return self._decoder.decoded(codec, data, length)
 
     def finish(self, tokens: bytes) -> None:
-        """As of `Decoder`; what `let_go` gives can still be had."""
+        """As `Decoder.finish`; `let_go` may still be called."""
         self._decoder.finish(tokens)
 
     @property
     def gathered(self) -> int:
-        """Bytes that are decoded and not delivered, because the text that they belong to is not whole; or 0."""
+        """Bytes that are decoded but kept back, because the text that they belong to is not whole yet; or 0."""
         return self.weaver.gathered
 
     def let_go(self) -> list[bytes | memoryview]:
-        """The direction has ended, or the rest of that text is not waited for: what is to be delivered."""
+        """The direction has ended, or the rest of that text is not waited for: returns what was kept back."""
         return self.weaver.let_go()
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ class SpanDecoder:
         self._decoder.close()
 
     def _woven(self, decoded: DecodedBatch | None) -> DecodedBatch | None:
-        """The bytes that the far array sent."""
+        """The batch with its pieces as the far array sent them."""
         if decoded is None:
             return None
         if self.spans is None:

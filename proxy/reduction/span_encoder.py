@@ -1,8 +1,8 @@
-"""Streams of iSCSI, the outgoing direction: records and payload go their own ways.
+"""Encodes the outgoing direction of iSCSI streams: payload goes through `Encoder`, records go into sections.
 
-`SpanEncoder` wraps `Encoder` and is used like it. Whether a direction has spans shows in its first batch: with records,
-or without for good. The opener looks at what its array sends first; the acceptor does what the opener does
-(PROTOCOL.md, "Spans").
+`SpanEncoder` wraps `Encoder` and is used like it. Whether a direction has spans shows in its first batch: if that has
+no records, none of the later ones has. The opener decides by what its array sends first; the acceptor does what the
+opener does (PROTOCOL.md, "Spans").
 """
 
 from collections import deque
@@ -22,22 +22,22 @@ _TARGET = 2 * BATCH_TARGET
 """A batch is to be taken at this many plain bytes, also where they are literal: each batch has a section of its own."""
 
 _RECORDS_TARGET = 32 << 10
-"""Records do not wait longer than this, nor than the grain, for the chunk before them to be complete."""
+"""At so many bytes (at the grain, if that is less) records wait no longer for the chunk before them to be complete."""
 
 _compress = zstd(3)
 
 LOOK_BYTES = 64 << 10
-"""How much is read before it is looked at, unless long PDUs come: all of it may be records, of which a batch takes no
-more than RECORDS_MAX."""
+"""Bytes that are read before they are looked at, unless long PDUs come: all of them may be records, of which a batch
+takes no more than RECORDS_MAX."""
 _LOOK_MOST = LOOK_BYTES + (4 << 10)
-"""Likewise, behind payload that a header has announced, which is no records."""
+"""The same while payload comes that a header has announced: that becomes no records."""
 _MARGIN = 64
 _EXPANSION = 12
-"""Records may be longer than what they stand for: what is read comes to a twelfth more, and a few bytes, at most."""
+"""Records may be longer than the PDUs they stand for: bytes read become at most a twelfth, and a few bytes, more."""
 
 
 class SpanEncoder:
-    """One stream's outgoing direction. Loop thread. As `Encoder`."""
+    """One stream's outgoing direction. Loop thread. Used as `Encoder` is."""
 
     def __init__(
         self,
@@ -56,36 +56,36 @@ class SpanEncoder:
         self._encoder = encoder
         self._drafts = encoder.drafts
         self.course = encoder.course
-        """As of `Encoder`."""
+        """The encoder's."""
         self._clock = clock
         self._opener = opener
         self._fell = fell
         self._predictor = Predictor()
         self.underway = encoder.underway
-        """As of `Encoder`."""
+        """The encoder's."""
         self._payload = Payload(encoder)
         self.payload = self._payload.place
-        """As of `Spans`."""
+        """As `Spans.payload`."""
         self._view = memoryview(bytearray())  # until the array first sends
-        self._filled = 0  # of that: what was read and not looked at
-        self._goal = LOOK_BYTES  # bytes at which that is looked at
-        self._gathers = False  # it is not looked at before, unless the source pauses
+        self._filled = 0  # bytes of that which were read and not looked at
+        self._goal = LOOK_BYTES  # bytes at which these are looked at
+        self._gathers = False  # they are not looked at before, unless the source pauses
         self._plain = False  # what comes goes to the encoder as it is
         self._records: deque[tuple[int, bytes]] = deque()
-        """Those in no batch yet, each with the payload before it."""
+        """Records in no batch yet, each with how many bytes of payload come before it."""
         self._records_length = 0
         self._due = min(encoder.grain, _RECORDS_TARGET)
         """Bytes of records at which they wait no longer."""
         self.records_taken = 0
         """Bytes of records in batches that were taken."""
         self.records_coded = 0
-        """What these came to in sections."""
+        """Bytes that these took in sections, in their codec."""
 
     # -- as of Encoder -----------------------------------------------------------------------------------------
 
     @property
     def compression(self) -> Compression:
-        """Of the payload's literals."""
+        """The compression of the payload's literals."""
         return self._encoder.compression
 
     @property
@@ -100,10 +100,10 @@ class SpanEncoder:
 
     @property
     def pending(self) -> tuple[int, int]:
-        """Plain bytes that were not taken, and of these, in the batch being written, what the peer knows.
+        """Plain bytes that were not taken yet; and of these, in the batch being written, what the peer has to find.
 
-        What was not looked at counts as what it may come to. Records count against what the peer knows: their section
-        may be longer than they are.
+        Bytes that were not looked at count as the most that they may come to. The length of records is subtracted from
+        what the peer has to find, since their section may be longer than they are.
         """
         pending, known = self._encoder.pending
         records = self._records_length
@@ -125,7 +125,7 @@ class SpanEncoder:
         return self._encoder.unsent + self.framer.held + self._filled
 
     def affordable(self, credit: int) -> int:
-        """How many of the array's bytes may be read for that many plain bytes."""
+        """How many bytes may be read from the array while so many plain bytes may be sent."""
         return credit if self._plain else credit - credit // _EXPANSION - _MARGIN
 
     def buffer(self, most: int) -> memoryview:
@@ -137,7 +137,7 @@ class SpanEncoder:
         return self._view[self._filled : min(self._filled + most, self._goal)]
 
     def shrink(self) -> None:
-        """The source is silent: take no more room than what has come. What `buffer` gave before is of no more use."""
+        """The source is silent: keep no more memory than what has come takes. What `buffer` gave before is invalid."""
         if not self._filled:
             self._view = memoryview(bytearray())
         self._payload.shrink()
@@ -154,10 +154,10 @@ class SpanEncoder:
                 self._look()
 
     def _look(self) -> None:
-        """Have the Framer take what was read apart, into records and payload."""
+        """Have the framer cut what was read into records and payload."""
         encoder, framer = self._encoder, self.framer
         if filled := self._filled:
-            unsent = encoder.unsent + framer.held + filled  # which records may make longer
+            unsent = encoder.unsent + framer.held + filled  # records may make it longer
             if self._drafts.plain + self._records_length + unsent * 9 // 8 > BATCH_PLAIN_MAX:
                 self._drafts.seal()
             self._filled = 0
@@ -171,10 +171,10 @@ class SpanEncoder:
         self._goal = self._worth_reading(awaited) if awaited else LOOK_BYTES
 
     def _worth_reading(self, awaited: int) -> int:
-        """How much to read before the next look: up to the end of the header behind the long PDU that is under way.
+        """How many bytes to read before the next look: up to the end of the header behind the PDU that is under way.
 
-        So its payload comes in few pieces. Where there is room for it the next PDU as well, so that two share the cost
-        of a look. `awaited`: as of `Framer`.
+        So the payload of a long PDU comes in few pieces. If there is room, the next PDU is read as well, so that two
+        share the cost of a look. `awaited`: `Framer.awaited`.
         """
         if awaited > _LOOK_MOST:
             rest = awaited % LOOK_BYTES
@@ -193,12 +193,12 @@ class SpanEncoder:
 
     @property
     def held(self) -> int:
-        """Bytes that wait until the PDU that they belong to is whole, which no `flush` gives out."""
+        """Bytes that wait until the PDU that they belong to is whole, and that `flush` does not send."""
         return self.framer.held
 
     @property
     def came(self) -> int:
-        """Bytes of the source, until they are not looked at any more."""
+        """Bytes that have come from the source, as long as they are looked at."""
         return self.framer.total + self._filled
 
     def give_up(self) -> None:
@@ -210,28 +210,28 @@ class SpanEncoder:
 
     def finish(self) -> None:
         """The source has ended: what is left is a chunk. `take` the last batches, then ask `ending`."""
-        self._fell = None  # what is left of a PDU goes as it is, but nothing goes on
+        self._fell = None  # what is left of a PDU goes as it is, but that is the end and no fall back
         self.give_up()
         self._encoder.finish()
 
     def ending(self) -> tuple[int, bytes]:
-        """What END says: the total of plain bytes, and the mark to learn the last chunk if no batch carries it."""
+        """What END says: the total of plain bytes, and the LEARN of the last chunk if no batch carries it."""
         total, tokens = self._drafts.ending()
         return total + self.records_taken, tokens
 
     def take(self) -> OutgoingBatch | None:
-        """The next batch, or None if there is none that delivers anything. As of `Drafts`."""
+        """As `Drafts.take`: the next batch, or None if there is none that delivers anything."""
         return self._drafts.take(self._section() if self._records else NO_SECTION)
 
     def close(self) -> None:
-        """Release what was not taken, and the room."""
+        """Release the buffers, and the pins of batches that were not taken."""
         self._view, self._filled = memoryview(b""), 0
         self._encoder.close()
 
     # -- spans -------------------------------------------------------------------------------------------------
 
     def _framing(self) -> bool:
-        """Whether the acceptor's array is framed; asked once, when it first speaks."""
+        """Whether what the acceptor's array sends is framed; asked once, when it first sends."""
         assert self._opener is not None
         framing = self._opener()
         self._opener = None
@@ -246,7 +246,7 @@ class SpanEncoder:
         self._view = memoryview(bytearray())
 
     def record(self, record: bytes, coming: int) -> None:
-        """As of `Spans`."""
+        """As `Spans.record`."""
         if record[0] == PLAIN:
             self._plain = True
             self._payload.lose_sight()
@@ -254,7 +254,7 @@ class SpanEncoder:
             if self._fell is not None:
                 self._fell(self.framer.fallen or "", recognised)
             if not recognised:
-                return  # nobody need know that it was looked at
+                return  # no record was sent before, so the direction simply has none
         payload = self._payload
         if coming:
             payload.coming = coming
@@ -263,9 +263,9 @@ class SpanEncoder:
         self._records_length += len(record)
 
     def _section(self) -> Section:
-        """The records that may go with all payload that has been taken: none before the payload before it.
+        """The records that go with the next batch: none goes before the payload that is before it.
 
-        Those that announce some of it must. Of others there are no more than make a batch full, as of literals.
+        Records that announce payload of this batch must go. Of others no more go than fill a batch, as with literals.
         """
         records, grain, predict = self._records, self._drafts.grain, self._predictor.predict
         taken = self._drafts.taken + self._drafts.next_plain
@@ -285,7 +285,7 @@ class SpanEncoder:
 
 
 def _section_of(records: int, predicted: bytes) -> Section:
-    """Compressed if that gains anything: what is predicted well is short already."""
+    """The section of these records, compressed if that gains anything: what is predicted well is short already."""
     coded = _compress(predicted) if len(predicted) >= WORTH_TRYING else predicted
     if len(coded) < len(predicted):
         return Section(records, CODEC_ZSTD, len(predicted), coded)

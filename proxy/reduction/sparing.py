@@ -1,13 +1,13 @@
-"""Whether a tunnel's streams leave compression out: where the line carries bytes as they are sooner than compressed.
+"""Decides whether a tunnel's streams leave compression out, because the line carries literals faster without it.
 
 Compression holds up only a loop that has no time left and spends much of it on compressing. Then it is left out on
-trial, for the line may have no room for so many bytes more: unless they go faster, they are compressed again, and the
-next trial waits twice as long. After a trial that paid, they are compressed again as soon as
+trial, since the line may have no room for so many more bytes: unless literals go faster, they are compressed again, and
+the next trial waits twice as long. After a trial that paid, they are compressed again as soon as
 
 - the loop has time for it, since the line or the source may have become slower;
-- it would take little of the loop's time, since the data may have become another. That is so, too, where it takes
+- compression would take little of the loop's time, since the data may have changed. It is enough that it would take
   little for this tunnel alone: then another tunnel of the loop keeps it busy;
-- they go slower than they did when they were compressed.
+- literals go slower than they did when they were compressed.
 
 Where there is a cap nothing is left out: whoever sets one does not want the line full.
 """
@@ -21,16 +21,16 @@ BUSY = 0.85
 MUCH = 0.3
 """Share of the loop's busy time above which compression, of all tunnels, holds it up."""
 LITTLE = 0.1
-"""Likewise, of one of several tunnels: where its own takes less, it is not what holds that one up."""
+"""The same for the compression of one of several tunnels: with a smaller share it is not what holds that one up."""
 _SURE = 1.0
-"""Seconds for which what calls for a change has to hold, and that a trial takes."""
+"""Seconds for which the reason for a change has to hold; also the length of a trial."""
 _TOLD = 0.25
-"""Seconds of a trial after which it can be told that it goes badly."""
+"""Seconds of a trial after which it may be seen to go badly."""
 _PAUSE = 0.25
 """Seconds without a batch that are a pause: nothing was held up meanwhile."""
 _BADLY = 0.8
 _WORTH = 1.05
-"""Times the rate before: with less a trial ends early, or has not paid."""
+"""Factors of the rate before the trial: below the first it ends early, below the second it has not paid."""
 _REST = 10.0
 _LONGEST_REST = 640.0
 """Seconds without a trial after one that did not pay: first, and after many in a row."""
@@ -41,30 +41,30 @@ def _uncapped() -> bool:
 
 
 class Sparing:
-    """One tunnel's, of streams whose data compresses, and that compress no harder than they have to.
+    """One tunnel's decision, for those of its streams whose data compresses and whose step is the fastest.
 
-    `now` in seconds, monotonic. Rates are of their literal bytes.
+    `now` in seconds, monotonic. Rates are of these streams' literal bytes.
     """
 
     def __init__(self, capped: Callable[[], bool] = _uncapped) -> None:
         """`capped`: whether what the tunnel sends, or a part of it, is held to a rate."""
         self.active = False
-        """Compression is left out."""
+        """Whether compression is left out."""
         self.changes = 0
         self.load = CompressionLoad()
-        """Of the tunnel alone."""
+        """The load of this tunnel alone."""
         self._capped = capped
-        self._since: float | None = None  # when what calls for a change began to hold
-        self._seen = float("-inf")  # the last batch
+        self._since: float | None = None  # when the reason for a change began to hold
+        self._seen = float("-inf")  # when the last batch came
         self._bytes = 0
-        self._counted = float("-inf")  # since when these are: since it was held up, a change, a trial's end, a look
-        self._to_beat = 0.0  # the rate before it was left out
+        self._counted = float("-inf")  # since when these are counted: a hold-up, a change, a trial's end or a look
+        self._to_beat = 0.0  # the rate before compression was left out
         self._on_trial = False
         self._no_trial_before = float("-inf")
         self._rest = _REST
 
     def compressed(self, length: int, *, held_up: bool, now: float) -> None:
-        """A batch was. `held_up`: the loop has no time left, and spends much of it on compressing."""
+        """A batch was compressed. `held_up`: the loop has no time left, and spends much of it on compressing."""
         if self.active:
             return
         before, self._seen = self._seen, now
@@ -80,7 +80,7 @@ class Sparing:
             self._change(active=True, now=now)
 
     def spared(self, length: int, *, needless: bool, now: float) -> None:
-        """A batch went as it is. `needless`: the loop has time to compress all that is spared, or would need little."""
+        """A batch was sent as it is. `needless`: the loop has time to compress all that is spared, or needs little."""
         before, self._seen = self._seen, now
         paused = now - before > _PAUSE
         self._bytes += length
@@ -96,7 +96,7 @@ class Sparing:
                 self._change(active=False, now=now)
 
     def _judge(self, now: float, *, spoilt: bool) -> None:
-        """`spoilt`: by a pause, so that the trial tells nothing, and the next one need not wait longer."""
+        """Judge the trial. `spoilt`: by a pause, so it tells nothing, and the next one need not wait longer."""
         passed = now - self._counted
         if passed < _TOLD:
             return
@@ -110,7 +110,7 @@ class Sparing:
             self._count_anew(now)
 
     def _has_become_slower(self, now: float, *, paused: bool) -> bool:
-        """Bytes go slower than when they were compressed: the line may have become slow, though the loop is busy."""
+        """True if bytes go slower than when they were compressed: the line may have slowed, though the loop is busy."""
         passed = now - self._counted
         if not paused and passed < _SURE:
             return False

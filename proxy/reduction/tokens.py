@@ -25,7 +25,7 @@ RUN = 6
 name is the fingerprint of their fingerprints."""
 
 RUN_MIN = 2
-"""A REFERENCE takes no more than a RUN of one chunk."""
+"""Chunks of a RUN, at least: for one chunk a REFERENCE is no longer."""
 
 Token = tuple[int, int, int, bytes]
 
@@ -133,7 +133,7 @@ def _take(raw: bytes, at: int, n: int) -> tuple[bytes, int]:
 
 
 def read_varint(raw: bytes, at: int) -> tuple[int, int]:
-    """The number that begins there, and where it ends. Raises BatchError."""
+    """The number that begins at that offset, and the offset behind it. Raises BatchError."""
     value = shift = 0
     for byte in raw[at : at + 5]:
         if byte < 0x80:

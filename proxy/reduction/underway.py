@@ -11,7 +11,7 @@ from proxy.reduction.runs import Order, Runs
 
 
 class Underway:
-    """One stream's outgoing direction. Loop thread. Names are of chunks and of runs."""
+    """Batches under way in one stream's outgoing direction. Loop thread. Names are of chunks and of runs."""
 
     def __init__(self, store: ChunkStore, holdings: Holdings, order: Order | None, relief: Relief) -> None:
         """`order`: of the peer's store; None if the peer knows no runs. `relief`: of that store."""
@@ -19,12 +19,12 @@ class Underway:
         self._holdings = holdings
         self._runs = Runs(order)
         self._referred: Counter[bytes] = Counter()  # by name: how many batches refer to it
-        self._missed: Counter[bytes] = Counter()  # by name: for how many of these the peer has asked for it
+        self._missed: Counter[bytes] = Counter()  # by name: how often the peer has asked for it, at most once a batch
         self._taught: dict[bytes, int] = {}  # by chunk: how many batches teach it, the one being written included
         self._relief = relief
         self._known = 0  # bytes of these batches that the peer has to find
         self.relieved = 0
-        """Bytes that went literally, though the peer holds them, since its store is slow."""
+        """Bytes that went literally although the peer holds them, because its store is slow."""
 
     @property
     def run_room(self) -> int:
@@ -32,7 +32,7 @@ class Underway:
         return self._runs.room
 
     def teaches(self, name: bytes) -> bool:
-        """The peer will hold that chunk when it gets to what is written next."""
+        """True if the peer will hold that chunk when it gets to what is written next."""
         return name in self._taught
 
     def teach(self, name: bytes) -> None:
@@ -41,16 +41,16 @@ class Underway:
 
     @property
     def full(self) -> bool:
-        """So much is referred to that the peer's store does not keep up with more."""
+        """True if so much is referred to that the peer's store would not keep up with more."""
         return self._relief.active and not self._relief.admits(self._known)
 
     def relieve(self, length: int) -> None:
-        """While it is `full`, so many bytes that the peer holds go literally."""
+        """Count `length` bytes that the peer holds, and that go literally because `full` is set."""
         self.relieved += length
         self._relief.relieved(length)
 
     def send(self, batch: OutgoingBatch) -> None:
-        """The batch goes, its tokens written."""
+        """The batch is sent; its tokens are written."""
         if batch.known:
             self._note_known(batch.known)
             self._referred.update(batch.named)
@@ -77,7 +77,7 @@ class Underway:
         self._release(batch, found=False)
 
     def missed(self, name: bytes) -> bool:
-        """The peer asks for a chunk, or a run. False if it has done so for each batch on its way that refers to it."""
+        """The peer asks for a chunk or a run. False if it has done so before for each batch under way that names it."""
         if self._missed[name] >= self._referred[name]:
             return False
         self._missed[name] += 1
@@ -91,12 +91,12 @@ class Underway:
         return self._runs.listed(name)
 
     def _end_misses(self, batch: OutgoingBatch, missed: set[bytes]) -> None:
-        """The batch refers to nothing any more. `missed`: what it names and the peer has asked for."""
+        """The batch refers to nothing any more. `missed`: names in it that the peer has asked for."""
         _uncount(self._missed, missed)
         self._holdings.reliability.ended(batch.references, sum(name not in batch.lists for name in missed))
 
     def _release(self, batch: OutgoingBatch, *, found: bool) -> None:
-        """`found`: the peer knew what its runs stand for."""
+        """End what the batch has claimed. `found`: the peer consumed it and asked for nothing that it names."""
         self._note_known(-batch.known)
         self._runs.end(batch.lists, found=found)
         self._holdings.unsend([place for _, place in batch.learned])

@@ -13,11 +13,11 @@ WINDOW_LOG_MIN = 20
 """Windows from 1 to 32 MiB: shorter ones would find little, longer ones would be too few."""
 
 WINDOWS_MAX = 64 << 20
-"""Bytes of all windows of one tunnel and direction; a smaller window than 1 MiB counts as that."""
+"""Bytes of all windows of one tunnel and direction, at most; a window below 1 MiB counts as 1 MiB."""
 
 
 def cost_of(window: int) -> int:
-    """What a window of so many bytes counts."""
+    """How many bytes a window of so many counts as."""
     return max(window, 1 << WINDOW_LOG_MIN)
 
 
@@ -42,16 +42,16 @@ class ContextClaims:
     """The sender's account."""
 
     def __init__(self, remembered: Callable[[int], bool]) -> None:
-        """`remembered`: false of a stream once its peer has forgotten it."""
+        """`remembered`: False of a stream once the peer has forgotten it."""
         self._remembered = remembered
         self._claims: dict[int, int] = {}
 
     def claim(self, stream: int, streams: int) -> int:
-        """The logarithm of the window that a new frame of the stream may have; 0 if none is left.
+        """Log2 of the window that a new frame of the stream may have; 0 if none is left.
 
-        A fair share of what `streams` (those that may want one, this one included) have together, the shortest one at
-        least, but never more than half of what is left, so that something remains for those to come. A stream keeps
-        what it once got.
+        It is a fair share of WINDOWS_MAX for `streams` (those that may want a window, this one included), the shortest
+        window at least, but never more than half of what is left, so that something remains for streams to come. A
+        stream keeps what it once got.
         """
         self._claims = {number: size for number, size in self._claims.items() if self._remembered(number)}
         own = self._claims.get(stream, 0)
