@@ -1,8 +1,8 @@
-"""What one site knows of an iSCSI connection by watching both directions: what was agreed, and what is under way.
+"""What one site knows of an iSCSI connection by watching both directions: what was agreed on, and what is under way.
 
-It is told of every PDU that passes this site, sent by this side's array (the `Framer` tells) or by the other side's
-(the `Weaver` tells). Nothing that is exact depends on it: it says from where on digests are to be expected, and which
-volume address data has; where an array misbehaves the far side still writes what was sent.
+It is told of every PDU that passes this site: by the `Framer` of those that this side's array sends, by the `Weaver` of
+the others. It says from where on there are digests, and which volume address data has. Exactness does not depend on it:
+if an array misbehaves, the far side still writes what was sent.
 """
 
 from collections.abc import Callable
@@ -32,38 +32,38 @@ _STATUS_CLASS = 36
 _FUNCTIONS_MAX = 16
 _ABORT_TASK, _ABORT_TASK_SET, _CLEAR_TASK_SET, _UNIT_RESET = 1, 2, 4, 5
 _RESETS = (6, 7, 11)
-"""Task management functions (11.5.1); these are target resets, and the reset of the I_T nexus (RFC 7144)."""
+"""Task management functions (11.5.1): _RESETS are target resets, and the reset of the I_T nexus (RFC 7144)."""
 _DONE, _NO_SUCH_TASK = 0, 1
-"""Responses to them (11.6.1)."""
+"""Responses to task management functions (11.6.1)."""
 
 
 class Observer(Protocol):
-    """Who counts what passes. Called on the loop thread, once a command; it must be quick."""
+    """Counts the commands that pass. Called on the loop thread, once a command; it must be quick."""
 
     def began(self, task: Task) -> None:
         """A SCSI command passed this site."""
 
     def ended(self, task: Task, status: int, now: float) -> None:
-        """Its status passed this site: 0 is GOOD."""
+        """The status of a command passed this site: 0 is GOOD."""
 
     def dropped(self, task: Task) -> None:
-        """It will have no status: aborted, its tag used again, or more tasks are under way than are remembered."""
+        """No status will be seen: the task was aborted, its tag is used again, or too many tasks are under way."""
 
 
 class Connection:
-    """One iSCSI connection, seen from one site. Bounded: tasks, units, text and keys each have their most."""
+    """One iSCSI connection, seen from one site. Bounded: tasks, units, text and keys each have a maximum."""
 
     def __init__(self, observer: Observer | None = None) -> None:
         self.keys = Keys()
         self.tasks = Tasks()
         self.begun = False
-        """A Login Request has passed: what does not begin with one is not iSCSI."""
+        """A login has passed: a connection that does not begin with one is not iSCSI."""
         self.full_feature = False
-        self._failed = False  # the login: the target closes the connection (11.13.5)
+        self._failed = False  # the login failed: the target closes the connection (11.13.5)
         self.header_digest = False
         """PDUs from now on have a header digest."""
         self.header_bytes = BASIC_BYTES
-        """Of a header without additional ones, with its digest."""
+        """Bytes of a header without additional headers, but with its digest."""
         self.data_digest = False
         self.opaque = ""
         """Why from now on neither direction can be understood; empty as long as both can."""
@@ -71,7 +71,7 @@ class Connection:
         """The name of the target, once the initiator has said it."""
         self.initiator: str | None = None
         self._observer = observer
-        self._functions: dict[bytes, tuple[bytes, int]] = {}  # and how many tasks had begun before
+        self._functions: dict[bytes, tuple[bytes, int]] = {}  # by tag: its header, and how many tasks had begun before
         self._watched: dict[int, Callable[[Sender, bytes, bytes, float], None]] = {
             Opcode.LOGIN_REQUEST: self._login,
             Opcode.LOGIN_RESPONSE: self._login,
@@ -80,13 +80,13 @@ class Connection:
         }
 
     def passed(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
-        """A PDU passes. `data` is its data segment where a record carries it, else empty; commands come without."""
+        """A PDU passes. `data`: its data segment, if a record carries that, otherwise empty, as it is for commands."""
         watch = self._watched.get(header[0] & OPCODE_MASK)
         if watch is not None:
             watch(sender, header, data, now)
 
     def takes(self, side: Sender) -> int:
-        """Bytes of a data segment that a side takes: what it has declared, the default during the login (13.12)."""
+        """Most bytes of a data segment that a side takes: as it has declared; during the login the default (13.12)."""
         return self.keys.declared("MaxRecvDataSegmentLength", side if self.full_feature else None)
 
     def _command(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
@@ -109,12 +109,12 @@ class Connection:
         if task is not None and self._observer is not None:
             if header[1] & UNDERFLOW:
                 task.length = max(0, task.length - int.from_bytes(header[RESIDUAL]))
-            self._observer.ended(task, header[3] or header[2], now)  # a response that is none has no status (11.4.3)
+            self._observer.ended(task, header[3] or header[2], now)  # not completed: no status but a response (11.4.3)
 
     def _login(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
         self.begun = True
         if self.full_feature or self._failed:
-            self.opaque = "a login after the login phase"  # what it agrees on is not told apart from before
+            self.opaque = "a login after the login phase"  # what it agrees on cannot be told from what was before
             return
         self._failed = sender is Sender.TARGET and header[_STATUS_CLASS] != 0
         self._text(sender, header, data, now)
@@ -126,7 +126,7 @@ class Connection:
             self.opaque = self.opaque or self._unknown()
 
     def _begin_full_feature(self) -> None:
-        """From now on there are commands. What a stranger sends as one before the target has let it in is none."""
+        """Watch commands from now on. One that is sent before the target has accepted the login is none."""
         self.full_feature = True
         self._watched |= {
             Opcode.SCSI_COMMAND: self._command,
@@ -137,10 +137,10 @@ class Connection:
         }
 
     def _unknown(self) -> str:
-        """What was agreed on that hides PDUs, or nothing.
+        """Why PDUs cannot be found after what was agreed on; empty if they can.
 
-        Markers lie between them (RFC 3720, appendix A). A digest may have a name of its own, Y-... (13.1), and an
-        outcome that is no digest's name was understood otherwise by the arrays than here.
+        Markers lie between PDUs (RFC 3720, appendix A). A digest may have a private name, Y-... (13.1); and if the
+        outcome is no digest's name at all, the arrays have understood it otherwise than this site.
         """
         if "Yes" in map(self.keys.value, ("IFMarker", "OFMarker")):
             return "markers were agreed on"
@@ -150,16 +150,16 @@ class Connection:
         return "" if known else "a digest that is neither None nor CRC32C"
 
     def lose_sight(self) -> None:
-        """One direction goes as it is from now on: what is under way is not seen to end, nor counted any more.
+        """One direction goes as it is from now on: commands are not seen to end any more, so none are counted.
 
-        Before full feature phase nobody will see what is agreed on, so the other direction has to follow.
+        Before full feature phase nobody sees then what is agreed on, so the other direction has to go as it is, too.
         """
         self.unobserve()
         if not self.full_feature:
             self.opaque = self.opaque or "the other direction is not understood"
 
     def unobserve(self) -> None:
-        """The observer is told of nothing any more, and that what is under way will have no status."""
+        """Tell the observer that tasks under way are dropped, and nothing from then on."""
         observer, self._observer = self._observer, None
         for task in self.tasks.end_all():
             if observer is not None:
@@ -184,9 +184,9 @@ class Connection:
                 self._observer.dropped(task)
 
     def _ended_by(self, function: bytes, response: int, begun: int) -> list[Task]:
-        """Tasks that a function has ended: none that began after it was asked for (4.2.3.3), whatever its tag.
+        """End and return the tasks that a function has ended: none that began after it (4.2.3.3), even of that tag.
 
-        A task that the target says not to know has ended as well: a status would have come before that answer.
+        A task that the target says it does not know has ended as well: a status would have come before that answer.
         """
         kind = function[1] & 0x7F
         if kind == _ABORT_TASK and response in (_DONE, _NO_SUCH_TASK):

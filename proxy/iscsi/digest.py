@@ -6,10 +6,10 @@ __all__ = ["crc32c", "digest_bytes", "digest_of"]
 
 
 def digest_bytes(value: int) -> bytes:
-    """The four bytes that stand for a CRC in a PDU."""
+    """The four bytes of a CRC in a PDU."""
     return value.to_bytes(4, "little")
 
 
 def digest_of(data: bytes | memoryview) -> bytes:
-    """The digest of these bytes, as a PDU has it. With `crc32c(more, value)` a CRC goes on."""
+    """The digest of these bytes, as a PDU has it. `crc32c(more, value)` continues a CRC."""
     return digest_bytes(crc32c(data))

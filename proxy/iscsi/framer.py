@@ -1,7 +1,7 @@
-"""One direction of a connection, cut into spans: records of the header sequence, bytes of the payload sequence.
+"""Cuts one direction of a connection into spans: records of the header sequence, bytes of the payload sequence.
 
 A header, and data that a record carries, wait until they are whole: an iSCSI receiver can do nothing with half of
-them. Payload goes as it comes. Whatever does not parse goes as it is, from that byte to the end of the direction.
+them. Payload goes as it comes. From the first byte that does not parse, the rest of the direction goes as it is.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ from proxy.iscsi.span import Address, Spans
 
 _COMMAND, _DATA_OUT, _DATA_IN = int(Opcode.SCSI_COMMAND), int(Opcode.DATA_OUT), int(Opcode.DATA_IN)
 _DATA = frozenset((_COMMAND, _DATA_OUT, _DATA_IN))
-"""What may carry a volume's data."""
+"""Opcodes of PDUs that may carry a volume's data."""
 _OTHER = Access.OTHER
 _FIRST = {Sender.INITIATOR: b"\x43", Sender.TARGET: b"\x23\x3f"}
 """Byte 0 of a side's first PDU: a Login Request; a Login Response or a Reject."""
@@ -50,29 +50,30 @@ _NON_LOGINS = {
 """Byte 0 of a side's PDUs that are no logins."""
 _ADDITIONAL_AND_LENGTH = slice(4, 8)
 _SHAPE = slice(0, TASK_TAG.stop)
-"""What tells a task's data from other PDUs; behind it are counters, and the place of the data."""
+"""The part of a header that is equal in those data PDUs of a task that are cut alike; behind it are counters, and the
+offset of the data."""
 _NAME = b"InitiatorName="
-"""In the text of a connection's first Login Request (13.5)."""
+"""The text of a connection's first Login Request has it (13.5)."""
 _NO_LOGIN = "no Login Request at the beginning"
 _NO_ANSWER = "no Login Response at the beginning"
 _NAMELESS = "a first login that does not name the initiator"
 _SOME_LENGTH = 32 << 10
-"""Bytes of a PDU's payload: PDUs with less are read many at once, wherever they end."""
+"""Bytes of a PDU's payload from which on reads are made to end with PDUs; of shorter PDUs many are read at once."""
 _BYTE = [bytes((n,)) for n in range(256)]
 
 
 class Framer:
     """One direction of one connection, where its array's bytes come in. Loop thread.
 
-    The owner has to watch whether the source goes on (`total`) while `held` is not 0, and to `give_up` if it does not.
+    While `held` is not 0, the owner has to watch whether the source goes on (`total`), and to `give_up` if it does not.
     """
 
     def __init__(self, connection: Connection, sender: Sender) -> None:
-        """`connection` is the one that this site's `Weaver` of the other direction tells, too."""
+        """`connection` is shared with this site's `Weaver` of the other direction."""
         self.total = 0
         """Bytes received."""
         self.fallen: str | None = None
-        """Why the rest of this direction goes as it is, if it does."""
+        """Why the rest of this direction goes as it is; None as long as it does not."""
         self.pdus = 0
         """PDUs whose header was cut."""
         self.wrong_digests = 0
@@ -89,23 +90,23 @@ class Framer:
         self._flags = 0
         self._left = 0  # payload bytes to come of this PDU
         self._payload_length = 0  # of the last PDU that has payload
-        self._shape = b""  # of the last PDU, if one that begins so is cut in the same way
-        self._start: Address | None = None  # what its data's place counts from
+        self._shape = b""  # of the last PDU, if one that begins with the same is cut in the same way
+        self._start: Address | None = None  # the address from which its buffer offset counts
         self._crc = 0
         self._last = b""  # header of a Data-In whose status passes with the last of its payload
         self._address: Address | None = None
 
     @property
     def held(self) -> int:
-        """Bytes that wait until what they belong to is whole."""
+        """Bytes that wait until the header or record that they belong to is whole."""
         return len(self._held)
 
     @property
     def awaited(self) -> int:
-        """How many bytes to read to have the next long PDU's payload whole, and the header behind it.
+        """How many bytes to read to have a long PDU's payload whole, and the header behind it.
 
-        That is the PDU whose payload is under way, or else the next one, if it is like the last. 0 if payloads are
-        short: then it does not matter where a read ends.
+        It is the PDU whose payload is under way, or otherwise the next one, taken to be like the last. 0 if payloads
+        are short: then it does not matter where a read ends.
         """
         if self._payload_length < _SOME_LENGTH:
             return 0
@@ -116,16 +117,16 @@ class Framer:
 
     @property
     def announced(self) -> int:
-        """Bytes of payload to come of the PDU that is under way, as its header says."""
+        """Bytes of payload that are still to come of the PDU under way, as its header says."""
         return self._left
 
     @property
     def usual_length(self) -> int:
-        """Bytes of a PDU with payload, if it is like the last one."""
+        """Bytes of a PDU with payload like the last one."""
         return self._payload_length + self.connection.header_bytes
 
     def receive(self, data: memoryview, now: float, spans: Spans) -> None:
-        """Tell `spans` what these bytes complete, cut anywhere; payload views point into `data`."""
+        """Tell `spans` what these bytes complete, wherever they are cut; payload views point into `data`."""
         self._now = now
         at, end = 0, len(data)
         self.total += end
@@ -157,12 +158,13 @@ class Framer:
                 self._gather(piece, spans)
 
     def pause(self, spans: Spans) -> None:
-        """The source pauses: what may not be held back, that is, what is not known to be iSCSI yet."""
+        """The source pauses: bytes that are not known to be iSCSI may not be held back, and go as they are."""
         if self._held and not self._recognised and not self.connection.begun and self._stage == self._basic:
             self._fall_back(_NO_LOGIN, self._taken(), spans)
 
     def give_up(self, spans: Spans) -> None:
-        """The source has ended, or stopped within a PDU for too long: what is held, and the rest, go as they are."""
+        """The source has ended, or stopped within a PDU for too long: if bytes are held, they and the rest go as they
+        are."""
         held = self._taken()
         if not held:
             return
@@ -195,7 +197,7 @@ class Framer:
         self._stage = stage
 
     def _basic(self, header: bytes, spans: Spans) -> None:
-        """The basic header is there, and a digest if it follows at once."""
+        """The basic header is there, and if headers have a digest, four bytes more."""
         if header[_SHAPE] == self._shape and not self.connection.opaque:
             self.pdus += 1
             if self._start is not None:
@@ -213,7 +215,7 @@ class Framer:
             if wrong:
                 self._fall_back(wrong, header, spans)
                 return
-            self._recognised = self._recognised or self.connection.begun  # otherwise its text has to say more
+            self._recognised = self._recognised or self.connection.begun  # otherwise its text decides: see `_inline`
         need = self.connection.header_bytes + (lengths >> 24) * 4
         if len(header) < need:
             self._wait(header, need, self._header)
@@ -221,7 +223,7 @@ class Framer:
             self._header(header, spans)
 
     def _wrong(self, header: bytes, lengths: int) -> str:
-        """Why this cannot be the header of a PDU here; empty if it may be."""
+        """Why this cannot be the header of a PDU of this side, at this time; empty if it may be."""
         if header[0] not in _MAY_BEGIN[self._sender]:
             return f"no PDU begins with {header[0]:#04x}"
         if header[0] & OPCODE_MASK in _LOGINS and not _is_login(header, lengths):
@@ -258,16 +260,19 @@ class Framer:
             self._wait(whole, len(whole) + self._length + tail_length(flags, self._length), self._inline)
 
     def _follow(self, opcode: int, whole: bytes) -> None:
-        """Tell the connection of a PDU whose data goes as payload: of a status only when all of that has passed."""
+        """Tell the connection of a PDU whose data goes as payload: if it has a status, only once all data has passed.
+
+        Of a Data-Out or Data-In without status there is nothing to tell.
+        """
         if opcode == _DATA_IN and whole[1] & HAS_STATUS:
             self._last = whole
         elif opcode not in _DATA:
             self.connection.passed(self._sender, whole, b"", self._now)
         elif opcode != _COMMAND and len(whole) == BASIC_BYTES and self.connection.full_feature:
-            self._shape = whole[_SHAPE]  # no digest begins any more
+            self._shape = whole[_SHAPE]  # no digest can begin after this
 
     def _is_payload(self, opcode: int, header: bytes) -> bool:
-        """True if the PDU's data goes with the payload; where it belongs is noted."""
+        """True if the PDU's data goes as payload; notes the address at which it belongs."""
         self._address = self._start = None
         if opcode not in _DATA:
             return self._length > DATA_MAX
@@ -282,7 +287,7 @@ class Framer:
         return True
 
     def _begin_payload(self, header: bytes, spans: Spans) -> None:
-        """`_flags` and `_length` are this PDU's."""
+        """Payload of `_length` bytes begins, of a PDU with `_flags`."""
         flags, length = self._flags, self._length
         self._left = self._payload_length = length
         if length & 3 or flags & DATA_DIGEST:
@@ -292,19 +297,19 @@ class Framer:
         spans.record(_BYTE[flags] + header, length)
 
     def _await_tail(self) -> None:
-        """Payload begins that has padding or a digest."""
+        """Payload begins that has padding or a digest behind it: gather these as its tail."""
         self._crc = 0
         self._need, self._stage = tail_length(self._flags, self._length), self._tail
 
     def _tail(self, tail: bytes, spans: Spans) -> None:
-        """The padding and digest of payload are there."""
+        """The padding and digest of a payload are there."""
         if self._as_computed(tail, self._crc):
             self._record(_BYTE[TAIL], spans)
         else:
             self._record(bytes((TAIL | AS_IS, len(tail))) + tail, spans)
 
     def _inline(self, pdu: bytes, spans: Spans) -> None:
-        """A PDU whose data goes in its record is there."""
+        """A whole PDU is there whose data goes in its record."""
         flags = self._flags
         end = len(pdu) - tail_length(flags, self._length)
         start = end - self._length
@@ -323,7 +328,7 @@ class Framer:
             self.connection.passed(self._sender, header, data, self._now)
 
     def _as_computed(self, tail: bytes, crc: int) -> bool:
-        """True if the far side would write the same: `crc` is the data's."""
+        """True if the far side would compute the same tail. `crc`: the data's. Counts wrong digests."""
         if tail == computed_tail(self._flags, self._length, crc):
             return True
         if self._flags & DATA_DIGEST:
@@ -332,7 +337,7 @@ class Framer:
         return False
 
     def _record(self, record: bytes, spans: Spans) -> None:
-        """A record that ends a PDU."""
+        """Pass on a record that ends a PDU: a header is awaited next."""
         spans.record(record, 0)
         self._need, self._stage = self.connection.header_bytes, self._basic
 
@@ -345,6 +350,6 @@ class Framer:
 
 
 def _is_login(header: bytes, lengths: int) -> bool:
-    """A Login Request or Response may look so: no additional headers, a text that a record takes, version 0, and a
-    stage that exists (11.12, 11.13)."""
+    """True if a Login Request or Response may look so: no additional headers, a text that fits into a record, version
+    0, and a stage that exists (11.12, 11.13)."""
     return lengths <= DATA_MAX and not header[3] and header[1] >> 2 & 3 != 2

@@ -1,7 +1,7 @@
-"""Text keys of login and text PDUs (RFC 7143, sections 6 and 13): followed, never changed.
+"""Follows the text keys of login and text PDUs (RFC 7143, sections 6 and 13); changes none.
 
-Only keys that are needed are looked at and kept. What else a login says, CHAP's names and answers among it, leaves no
-trace here once its text is complete.
+Only keys that are needed are looked at and kept. Everything else in a login, CHAP's names and answers included, leaves
+no trace here once its text is complete.
 """
 
 from collections.abc import Iterator
@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from proxy.iscsi.pdu import Sender
 
 TEXT_MAX = 16 << 10
-"""Bytes of a text that is spread over several PDUs; of a longer one nothing is looked at."""
+"""Bytes of a text, over all the PDUs that it is spread over; of a longer one nothing is looked at."""
 VALUE_MAX = 255
 """Longest value that is kept: RFC 7143 allows no more for the keys that are looked at (6.1)."""
 
 _NO_VALUE = frozenset({"Reject", "Irrelevant", "NotUnderstood"})
 """Answers to a key that leave it at its default (6.2)."""
 _NO_MARKERS = _NO_VALUE | {"No"}
-"""There are markers if both say so; they are of RFC 3720 only."""
+"""The same for markers, which only RFC 3720 has: there are none unless both sides say Yes."""
 
 KEYS: dict[str, tuple[str, frozenset[str]]] = {
     "HeaderDigest": ("None", _NO_VALUE),
@@ -27,7 +27,7 @@ KEYS: dict[str, tuple[str, frozenset[str]]] = {
     "IFMarker": ("No", _NO_MARKERS),
     "OFMarker": ("No", _NO_MARKERS),
 }
-"""Those that are looked at: what a key is if nobody speaks of it, and the words by which either side leaves it so."""
+"""The keys that are looked at: the default of each, and the words by which either side leaves it at that."""
 
 
 class Keys:
@@ -59,24 +59,24 @@ class Keys:
         self._overlong.discard(sender)
 
     def said(self, key: str, sender: Sender) -> str | None:
-        """A side's own word for a key, or None."""
+        """The value that a side itself has named for a key, or None."""
         return self._said.get(key, {}).get(sender)
 
     def value(self, key: str) -> str:
-        """What holds for both: the answer, or the default. For keys that each declares see `said`."""
+        """The value that was agreed on: the answer, or the default. For keys that each side declares see `said`."""
         default, none = KEYS[key]
         said = self._said.get(key, {}).values()
         return default if len(said) < len(Sender) or not none.isdisjoint(said) else self._last[key]
 
     def declared(self, key: str, sender: Sender | None) -> int:
-        """The number that a side has declared; the default if that is none, or if no side is given."""
+        """The number that a side has declared; the default if it declared no number, or if no side is given."""
         said = None if sender is None else self.said(key, sender)
         default = int(KEYS[key][0])
         return default if said is None else _number(said, default)
 
 
 def pairs(text: bytes | bytearray) -> Iterator[tuple[str, str]]:
-    """The keys and values of a text; what is no such pair is passed over."""
+    """The keys and values of a text; anything that is no such pair is skipped."""
     for one in bytes(text).split(b"\0"):
         key, equals, value = one.partition(b"=")
         if equals:

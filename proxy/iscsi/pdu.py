@@ -18,11 +18,11 @@ CONTINUED = 0x40
 HAS_STATUS = 0x01
 """Byte 1 of Data-In: it carries the command's status, so no SCSI Response follows (11.7.3)."""
 UNDERFLOW = 0x02
-"""Byte 1 of what carries a status: less was moved than expected, by the residual count (11.4.5)."""
+"""Byte 1 of a PDU that carries a status: fewer bytes were moved than expected, by the residual count (11.4.5)."""
 LUN = slice(8, 16)
 TASK_TAG = slice(16, 20)
 EXPECTED_LENGTH = slice(20, 24)
-"""Of a SCSI Command: bytes that it is to move (11.3.5)."""
+"""Of a SCSI Command: how many bytes it is to move (11.3.5)."""
 BUFFER_OFFSET = slice(40, 44)
 RESIDUAL = slice(44, 48)
 CDB_AT = 32
@@ -36,7 +36,7 @@ class Sender(Enum):
 
 
 class Opcode(IntEnum):
-    """What a PDU is; each cites its section, and says what it means to whoever only watches."""
+    """What a PDU is; each opcode cites its section, and says what it means to somebody who only watches."""
 
     NOP_OUT = 0x00
     """11.18: ping, or the answer to one; its data belongs to no volume."""
@@ -83,10 +83,10 @@ class Opcode(IntEnum):
 
 
 def opcodes_of(sender: Sender) -> frozenset[int]:
-    """What its PDUs may be: a target's opcodes have bit 0x20 (11.2.1.2)."""
+    """Opcodes that a sender's PDUs may have: those of a target have bit 0x20 (11.2.1.2)."""
     return frozenset(opcode for opcode in Opcode if bool(opcode & 0x20) == (sender is Sender.TARGET))
 
 
 def first_bytes_of(sender: Sender) -> frozenset[int]:
-    """Values of byte 0 of its PDUs, for immediate delivery or not; the reserved bit is clear."""
+    """Values that byte 0 of a sender's PDUs may have, with the immediate bit or without; the reserved bit is clear."""
     return frozenset(opcode | mark for opcode in opcodes_of(sender) for mark in (0, 0x40))

@@ -1,9 +1,9 @@
-"""Portal addresses that a target names in its texts (RFC 7143, 13.8): found, and replaced by what reaches them here.
+"""Replaces portal addresses that a target names in its texts (RFC 7143, 13.8) by those that reach them from this side.
 
-A target names them in answers to SendTargets (appendix C) and when it says that it "moved" (11.13.5). All else of a
+A target names portals in answers to SendTargets (appendix C) and when it says that it "moved" (11.13.5). All else in a
 text stays as it is. An address that is split over two PDUs, or in a text that would not fit into the initiator's
-MaxRecvDataSegmentLength any more, passes: nobody can make another PDU of it without an answer that the target never
-asked for.
+MaxRecvDataSegmentLength any more, passes unchanged: nobody can make another PDU of it without an answer that the target
+never asked for.
 """
 
 import ipaddress
@@ -14,10 +14,10 @@ from proxy.iscsi.keys import VALUE_MAX
 from proxy.iscsi.pdu import CONTINUED
 
 DEFAULT_PORT = 3260
-"""Of a portal without one (13.8)."""
+"""The port of a portal that names none (13.8)."""
 _KEY = b"TargetAddress="
 _TAIL_MAX = 1024
-"""Bytes that are remembered of a pair that goes on in the next PDU: an address is shorter."""
+"""Bytes that are remembered of a key and value that go on in the next PDU: an address is shorter."""
 _VALUE = re.compile(rb"(\[[^\[\],\0]+\]|[^\[\]:,\0]+)(?::([0-9]{1,5}))?(,[^\0]*)?")
 
 
@@ -32,13 +32,13 @@ class Portal(NamedTuple):
 
 
 class Portals(Protocol):
-    """Who knows what a portal's address is on this side. Called on the loop thread."""
+    """Knows the addresses by which portals are reached from this side. Called on the loop thread."""
 
     def instead(self, named: Portal) -> Portal | None:
-        """What the initiator is told in its place; None: the address as it is."""
+        """The portal that the initiator is told in place of this one; None: this one stays."""
 
     def replaced(self, number: int) -> None:
-        """So many addresses go to the initiator in place of others."""
+        """`number` addresses of a text were replaced."""
 
     def passed(self, reason: str) -> None:
         """Addresses pass unchanged though one might have been replaced."""
@@ -49,10 +49,10 @@ class PortalTexts:
 
     def __init__(self, portals: Portals) -> None:
         self._portals = portals
-        self._tail = b""  # of the last PDU: a pair that goes on
+        self._tail = b""  # the key and value at the end of the last PDU, if they go on in the next one
 
     def rewritten(self, header: bytes, text: bytes, most: int) -> bytes:
-        """The text of a login or text PDU as the initiator is to have it; `most`: bytes that it takes."""
+        """The text of a Login or Text Response as the initiator is to get it; `most`: bytes that it takes."""
         continued = bool(header[1] & CONTINUED)
         pairs = text.split(b"\0")
         told = pairs.copy()
@@ -71,12 +71,12 @@ class PortalTexts:
         return text
 
     def unread(self, length: int, reason: str) -> None:
-        """A text of so many bytes passes that nobody could look at."""
+        """A text of `length` bytes passes that could not be looked at."""
         self._tail = b""
         self._portals.passed(f"a text of {length} bytes is not looked at: {reason}")
 
     def _instead(self, pair: bytes) -> bytes | None:
-        """What is to be told in place of the pair, if anything is."""
+        """The pair that is to be sent in place of this one; None: this one stays."""
         if not pair.startswith(_KEY):
             return None
         found = parse_portal(pair.removeprefix(_KEY))
@@ -87,7 +87,7 @@ class PortalTexts:
         return None if instead is None else _KEY + str(instead).encode() + found[1]
 
     def _follow(self, pairs: list[bytes], *, continued: bool) -> None:
-        """Remember what goes on in the next PDU, and tell of an address that has done so."""
+        """Remember the pair that goes on in the next PDU; report an address that began in the PDU before."""
         whole = self._tail + pairs[0]
         over = len(pairs) > 1 or not continued
         if self._tail and over and whole.startswith(_KEY):
@@ -107,7 +107,7 @@ def parse_portal(value: bytes) -> tuple[Portal, bytes] | None:
 
 
 def _host(text: bytes) -> str | None:
-    """As a `Portal` has it, so that all ways to write an address are equal."""
+    """The host in the form of a `Portal`, so that all ways to write an address are equal; None if it is none."""
     try:
         host = text.decode("ascii").lower()
     except UnicodeDecodeError:

@@ -1,19 +1,19 @@
-"""Headers as what is new in them: steady traffic changes by the same steps, PDU after PDU.
+"""Reduces headers to what is new in them: in steady traffic they change by the same steps, PDU after PDU.
 
 Each basic header is replaced by its difference, field by field, from a former one with the same opcode in this
 direction (`_Former`). Both sides keep the last 128 differences that were new, so one that comes again is a single byte,
-its place there. A new one names the fields in which it differs from the last new one of its opcode:
+its place there. A new difference names the words in which it differs from the last new one of its opcode:
 
     0x00-0x7f   the difference at that place, with the flags that it had; then the record from its 50th byte on
     0x90-0x9f   a new one: flags in the low four bits, byte 0 of the header, u16 with a bit (lowest first) for each word
                 that is given, these words; then the record from its 50th byte on. It takes the oldest one's place
     others      a record that is not a PDU's, as it is (`record.py`)
 
-A word is a byte and those of its four bytes that this one has a bit for, the last one the lowest; the others are 0, or
-0xff if it has 0x10.
+A word is sent as one byte, whose low four bits say which of the word's four bytes follow, the lowest bit for the lowest
+byte. Bytes that do not follow are 0, or 0xff if the first byte has 0x10.
 
-Exact for any input: both sides do the same arithmetic on the same records. A section of several of them compresses
-further; a short one need not be compressed at all.
+This is exact for any input: both sides do the same arithmetic on the same records. A section of several of them
+compresses further; a short one need not be compressed at all.
 """
 
 from struct import Struct
@@ -26,18 +26,19 @@ PLACES = 128
 NEW = 0x90
 
 # Flags, byte 0 and the other fields are subtracted all at once, as one long integer: the top bit of each field is kept
-# out of the subtraction, so that nothing is borrowed from the next one, and put right by exclusive or.
+# out of the subtraction, so that no field borrows from the next one, and is corrected by exclusive or.
 _FIELDS = [1, 1, 3, *[4] * 11]
 _TOPS = int.from_bytes(b"".join(b"\x80" + bytes(size - 1) for size in _FIELDS))
 _REST = (1 << 8 * SHORTEST_PDU) - 1 - _TOPS
 _OPCODE_AT = 8 * (SHORTEST_PDU - 2)
 _BELOW_BYTE_0 = (1 << _OPCODE_AT) - 1
-"""Flags and byte 0 stay as they are: the latter says which header is meant."""
+"""The bits of the fields that a difference is taken of. Flags and byte 0 stay as they are: byte 0 has the opcode, which
+says which former header is subtracted."""
 
 _WORDS = Struct(">x12I")
 _WHOLE = Struct(">B12I")
 _FILLED = 0x10
-"""Of a word's first byte: bytes that are not given are 0xff."""
+"""In the first byte of a word: its bytes that do not follow are 0xff."""
 _ALL = 0xFFFFFFFF
 _NEW_HEAD = Struct(">BBH")
 _WORD_0 = 0xFFFFFF
@@ -50,36 +51,36 @@ def _plus(one: int, other: int) -> int:
 
 
 def _field(at: int, size: int) -> int:
-    """So many bytes of the header, from that one on."""
+    """The bits of `size` bytes of the header, from byte `at` on."""
     return (1 << 8 * size) - 1 << 8 * (BASIC_BYTES - at - size)
 
 
 _LENGTHS = 0xFF << 8 * BASIC_BYTES | _field(4, 4)
-"""Flags and lengths, which say how long a record is."""
+"""The bits of flags and lengths, which say how long a record is."""
 TASKS = 128
-"""So many of them are remembered."""
+"""Tasks whose headers are remembered, at most."""
 _TAG = _field(16, 4)
 _OWN = _BELOW_BYTE_0 & ~(_TAG | _field(24, 12))
-"""What is the task's own in a header of `_OF_TASKS`: all but the tag and the connection's counters (11.7, 11.8)."""
+"""A task's own fields in a header of `_OF_TASKS`: all but the tag and the connection's counters (11.7, 11.8)."""
 _OF_TASKS = frozenset((int(Opcode.DATA_OUT), int(Opcode.DATA_IN), int(Opcode.R2T)))
-"""Of these a task has many, and several tasks take turns."""
+"""Opcodes of which a task has many PDUs, while several tasks take turns."""
 
 
 class _Former:
-    """What a direction's next header is compared with: the last one of its opcode.
+    """What is subtracted from the next header of a direction: the last one of its opcode.
 
-    Where another task takes its turn, a task's own fields are compared with those of its last header before that, or of
-    the last header that began a task.
+    If it is another task's turn, the task's own fields are those of that task's last header before or, if none is
+    remembered, those of the last header for which none was.
     """
 
     def __init__(self) -> None:
         self.last = [0] * (OPCODE_MASK + 1)
         self._first = [0] * (OPCODE_MASK + 1)
         self._left: dict[int, int] = {}
-        """By tag: headers after which another task took its turn."""
+        """By tag: the task's last header before another task took its turn."""
 
     def of(self, opcode: int, header: int) -> int:
-        """Of the header only its tag is looked at."""
+        """The former header for this one, of which only the tag is looked at."""
         last = self.last[opcode]
         if opcode not in _OF_TASKS or not (header ^ last) & _TAG:
             return last
@@ -87,7 +88,7 @@ class _Former:
         return (last & ~_OWN) | (own & _OWN)
 
     def note(self, opcode: int, header: int) -> None:
-        """Each header once, in order."""
+        """Note a header; to be called with each one once, in order."""
         last = self.last[opcode]
         header &= _BELOW_BYTE_0
         self.last[opcode] = header
@@ -95,7 +96,7 @@ class _Former:
             self._take_turns(opcode, last, header)
 
     def restored(self, opcode: int, difference: int) -> int:
-        """The header that has this difference; it is noted."""
+        """Compute the header that has this difference, and note it."""
         last = self.last[opcode]
         header = _plus(difference, last)
         if (header ^ last) & _TAG and opcode in _OF_TASKS:
@@ -114,7 +115,7 @@ class _Former:
 
 
 class Predictor:
-    """Of one direction, before compression."""
+    """Predicts the records of one direction, before compression."""
 
     def __init__(self) -> None:
         self._former = _Former()
@@ -124,7 +125,7 @@ class Predictor:
         self._usual: list[tuple[int, ...]] = [(0,) * 12] * (OPCODE_MASK + 1)
 
     def predict(self, record: bytes) -> bytes:
-        """What stands for this record. Each record once, in order."""
+        """What stands for this record in a section. To be called with each record once, in order."""
         if record[0] & NOT_A_PDU:
             return record
         header = int.from_bytes(record[:SHORTEST_PDU])
@@ -169,9 +170,9 @@ class Restorer:
         self._usual: list[tuple[int, ...]] = [(0,) * 12] * (OPCODE_MASK + 1)
 
     def restore(self, section: bytes, most: int) -> list[bytes]:
-        """The records of a section, which has whole ones only and comes to so many bytes at most.
+        """The records of a section, which must be whole and come to `most` bytes at most.
 
-        Each byte of its own may stand for 49. RecordError for what no Predictor writes.
+        Each byte of the section may stand for 49. Raises RecordError for what no Predictor writes.
         """
         records: list[bytes] = []
         left = most
@@ -208,7 +209,7 @@ class Restorer:
         return records
 
     def _learn(self, section: bytes, at: int) -> tuple[int, int]:
-        """The new difference that is told there, and where what follows it begins."""
+        """The new difference that is encoded at `at`, and the offset behind it."""
         token, first, mask = _NEW_HEAD.unpack(_cut(section, at, at + _NEW_HEAD.size))
         if mask >= _MASK_LIMIT:
             raise RecordError(f"a header has 12 words; {mask:#06x} names more")
@@ -242,7 +243,7 @@ def _told(word: int) -> bytes:
 
 
 def _word(section: bytes, at: int) -> tuple[int, int]:
-    """The inverse of `_told`, and where what follows it begins."""
+    """The word that `_told` has encoded at `at`, and the offset behind it."""
     given = _cut(section, at, at + 1)[0]
     if given >= _FILLED << 1:
         raise RecordError(f"a word has four bytes; {given:#04x} names more")

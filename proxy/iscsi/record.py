@@ -1,15 +1,15 @@
-"""Records: what crosses the WAN of PDUs beside their payload. Each begins with a byte of flags.
+"""The format of records: what crosses the WAN of PDUs besides their payload. Each begins with a byte of flags.
 
     PDU    flags, basic header, additional headers, then unless PAYLOAD is set the data segment, and with AS_IS its tail
     TAIL   flags; with AS_IS also a count and so many bytes
     PLAIN  flags alone: from here on all bytes of this direction are in the payload sequence, as they are
 
-*Tail*: padding and data digest. The far side writes both itself, zeros and the CRC32C of what it delivers. With AS_IS
-it writes what the record has: a digest that was wrong on arrival, padding that is not zero, or less than a whole tail
-where the source ended in it. A header digest is written by the far side; one that was wrong makes the rest PLAIN.
+*Tail*: padding and data digest. The far side computes both itself: zeros, and the CRC32C of what it delivers. With
+AS_IS it writes what the record has: a digest that was wrong on arrival, padding that is not zero, or less than a whole
+tail if the source ended within it. The far side computes header digests as well; after a wrong one the rest is PLAIN.
 
-A PDU whose data segment is in the payload sequence has a TAIL record after it if it has a tail: its bytes come
-when the data has gone already.
+A PDU with a tail whose data segment is in the payload sequence has a TAIL record behind it: when the tail arrives, the
+data has gone already.
 """
 
 from proxy.iscsi.digest import crc32c, digest_bytes
@@ -33,7 +33,7 @@ SHORTEST_PDU = HEADER_AT + BASIC_BYTES
 TAIL_MAX = 3 + DIGEST_BYTES
 
 DATA_MAX = 16 << 10
-"""Data segments up to this length may be in a record; longer ones are payload, so that nobody waits long for them.
+"""Data segments up to this length may be in a record; longer ones are payload, so that none is waited for long.
 A record must fit into the smallest window of a stream, 64 KiB, because it is gathered before it is sent."""
 RECORD_MAX = SHORTEST_PDU + 1020 + DATA_MAX + TAIL_MAX
 
@@ -42,12 +42,12 @@ _WITH_DATA = DATA_DIGEST | PAYLOAD | AS_IS
 
 
 def tail_length(flags: int, length: int) -> int:
-    """Bytes of padding and digest behind a data segment of so many bytes, which is not empty."""
+    """Bytes of padding and digest behind a data segment of `length` bytes, which is not empty."""
     return (-length & 3) + (DIGEST_BYTES if flags & DATA_DIGEST else 0)
 
 
 def computed_tail(flags: int, length: int, crc: int) -> bytes:
-    """Padding and digest, as flags say, behind a data segment of so many bytes with this CRC32C."""
+    """Padding and, if flags say so, digest behind a data segment of `length` bytes with this CRC32C."""
     if not length & 3:
         return digest_bytes(crc) if flags & DATA_DIGEST else b""
     zeros = bytes(-length & 3)
@@ -55,7 +55,7 @@ def computed_tail(flags: int, length: int, crc: int) -> bytes:
 
 
 def pdu_length(record: bytes) -> int:
-    """Length of a PDU's record, by its flags and basic header. RecordError if no Framer writes such a one."""
+    """Length of a PDU's record, by its flags and basic header. Raises RecordError if no Framer writes such a record."""
     flags = record[0]
     length = record[6] << 16 | record[7] << 8 | record[8]
     whole = SHORTEST_PDU + record[5] * 4
@@ -73,7 +73,7 @@ def pdu_length(record: bytes) -> int:
 
 
 def other_length(section: bytes, at: int) -> int:
-    """Length of a record that is not a PDU's and begins there. RecordError if no Framer writes such a one."""
+    """Length of the record at `at`, which is not a PDU's. Raises RecordError if no Framer writes such a record."""
     flags = section[at]
     if flags in (PLAIN, TAIL):
         return 1

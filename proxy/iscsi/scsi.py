@@ -1,4 +1,4 @@
-"""The little of SCSI that has to be known: which commands move a volume's data, and where (SBC-4, SPC-5)."""
+"""The part of SCSI that has to be known: which commands move a volume's data, and where it lies (SBC-4, SPC-5)."""
 
 from enum import Enum
 from struct import Struct
@@ -10,7 +10,7 @@ SERVICE_ACTION_IN_16 = 0x9E
 READ_CAPACITY_16 = 0x10
 """Service action of SERVICE ACTION IN(16)."""
 UNIT_LENGTHS = range(256, (64 << 10) + 1)
-"""Lengths of a logical block that are believed, in bytes."""
+"""Plausible lengths of a logical block, in bytes."""
 
 
 class Access(Enum):
@@ -19,9 +19,9 @@ class Access(Enum):
     READ = "read"
     WRITE = "write"
     OTHER = "other"
-    """What it moves, if anything, belongs to no volume: inquiry data, mode pages, reservations."""
+    """The data that it moves, if any, belongs to no volume: inquiry data, mode pages, reservations."""
     UNKNOWN = "unknown"
-    """A vendor's command, or one of variable length: it may move anything."""
+    """A vendor's command, or one of variable length: it may move any data."""
 
 
 _SIX = Struct(">IB")
@@ -45,7 +45,7 @@ _MOVES_6 = {0x08: Access.READ, 0x0A: Access.WRITE}
 
 
 def command_of(header: bytes) -> tuple[Access, int, int]:
-    """What the CDB in a SCSI Command's header asks for: kind, first logical block, how many of them."""
+    """What the CDB in a SCSI Command's header asks for: access, first logical block, number of logical blocks."""
     opcode = header[CDB_AT]
     move = _MOVES.get(opcode)
     if move is not None:
@@ -59,7 +59,7 @@ def command_of(header: bytes) -> tuple[Access, int, int]:
 
 
 def unit_number(lun: int) -> str:
-    """The unit as operators write it: its number if it has one level (SAM-5, 4.7), else all 16 digits."""
+    """The LUN as operators write it: the unit's number if it has one level (SAM-5, 4.7), otherwise 16 hex digits."""
     if not lun & 0xFFFF_FFFF_FFFF and lun >> 56 in (0, *range(0x40, 0x80)):
         return str(lun >> 48 & 0x3FFF)
     return f"{lun:016x}"
@@ -74,9 +74,9 @@ def asks_for_capacity(header: bytes) -> bool:
 
 
 def unit_length(opcode: int, answer: bytes) -> int | None:
-    """Bytes of a logical block, from the answer to READ CAPACITY, 10 or 16 by its CDB's opcode.
+    """Bytes of a logical block, from the answer to a READ CAPACITY; the CDB's opcode tells whether that is 10 or 16.
 
-    None if it is too short or has no sensible length.
+    None if the answer is too short or has no plausible length.
     """
     at = 4 if opcode == READ_CAPACITY_10 else 8
     length = int.from_bytes(answer[at : at + 4])

@@ -1,28 +1,28 @@
-"""What a `Framer` cuts a direction into: records of the header sequence and bytes of the payload sequence."""
+"""The spans that a `Framer` cuts a direction into: records of the header sequence, bytes of the payload sequence."""
 
 from typing import Protocol
 
 _BYTE_BITS = 80
-"""Room for the largest block address and length of a block."""
+"""Bits of a byte's number on its volume: enough for the largest block address times the length of a block."""
 
 Address = int
-"""A place on a volume: the LUN as the eight bytes of the header say it, and below that a byte from the volume's start.
-So what lies behind it, or at a multiple of some length, is found by plain arithmetic."""
+"""A place on a volume: the LUN (the eight bytes of the header) in the high bits, a byte's number on the volume in the
+low ones. So the address behind a place, or at a multiple of some length, is found by plain arithmetic."""
 
 
 def address_of(lun: int, byte: int) -> Address:
-    """That byte of that unit."""
+    """The address of a byte of a unit."""
     return (lun << _BYTE_BITS) + byte
 
 
 class Spans(Protocol):
-    """Who is told of each run of bytes, in order."""
+    """Takes the spans of a direction, in order."""
 
     def record(self, record: bytes, coming: int) -> None:
-        """One whole record of the header sequence (`record.py`), which announces so many bytes of payload."""
+        """Take one whole record of the header sequence (`record.py`); it announces `coming` bytes of payload."""
 
     def payload(self, data: memoryview, address: Address | None) -> None:
-        """Bytes of the payload sequence; they may point into what the Framer was given.
+        """Take bytes of the payload sequence; they may point into what the Framer was given.
 
-        `address`: where the first byte belongs on a volume, if that is known.
+        `address`: where on a volume the first byte belongs, if that is known.
         """

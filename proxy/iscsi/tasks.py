@@ -1,4 +1,4 @@
-"""The commands under way on a connection, by task tag: so a data PDU's place on its volume is known."""
+"""The commands under way on a connection, by task tag: they tell where on its volume the data of a PDU belongs."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -8,9 +8,10 @@ from proxy.iscsi.scsi import UNIT_LENGTHS, Access, asks_for_capacity, command_of
 from proxy.iscsi.span import Address, address_of
 
 TASKS_MAX = 512
-"""Tasks that are remembered; of more the oldest are forgotten, and their data has no address. Arrays queue hundreds."""
+"""Tasks that are remembered, at most; beyond that the oldest is forgotten, and its data has no address. Arrays queue
+hundreds."""
 UNITS_MAX = 256
-"""Units whose length of a logical block is remembered."""
+"""Units whose length of a logical block is remembered, at most."""
 DEFAULT_UNIT_LENGTH = 512
 
 
@@ -19,34 +20,34 @@ _OTHER, _UNKNOWN = Access.OTHER, Access.UNKNOWN
 
 @dataclass(slots=True)
 class Task:
-    """A SCSI command on its way."""
+    """A SCSI command under way."""
 
     tag: bytes
     lun: int
     opcode: int
-    """Of the CDB."""
+    """The CDB's."""
     access: Access
     byte: int
-    """Where it reads or writes, from the volume's start."""
+    """The first byte that it reads or writes, counted from the volume's start."""
     start: Address | None
     """The same as an address, if that is known."""
     extent: int
     """How many bytes of the volume it reads or writes there."""
     length: int
-    """How many it moves: more, where each block brings protection information."""
+    """How many bytes it moves: more than `extent`, if blocks come with protection information."""
     began: float
     number: int
     """Which of the connection's tasks it is, counted from 1."""
     capacity: bool = False
-    """It is a READ CAPACITY: its answer says how long logical blocks are."""
+    """Whether it is a READ CAPACITY, whose answer says how long logical blocks are."""
 
 
 class Tasks:
-    """What is under way. Bounded: see `TASKS_MAX`."""
+    """The tasks under way on one connection. Bounded: see `TASKS_MAX`."""
 
     def __init__(self) -> None:
         self.begun = 0
-        """How many have."""
+        """How many tasks have begun so far."""
         self._tasks: OrderedDict[bytes, Task] = OrderedDict()
         self._unit_lengths: dict[int, int] = {}
 
@@ -54,7 +55,10 @@ class Tasks:
         return len(self._tasks)
 
     def begin(self, header: bytes, now: float) -> tuple[Task, Task | None]:
-        """A SCSI Command passed: its task, and the one that the tag belonged to if that was still under way."""
+        """A SCSI Command passed; returns its task, and the task that is dropped for it, if any.
+
+        That is the one under way with the same tag or, if there are too many, the oldest.
+        """
         lun = int.from_bytes(header[LUN])
         access, lba, units = command_of(header)
         expected = int.from_bytes(header[EXPECTED_LENGTH])
@@ -83,7 +87,7 @@ class Tasks:
         return self._tasks.pop(tag, None)
 
     def end_all(self, *, lun: int | None = None, tag: bytes | None = None, begun: int | None = None) -> list[Task]:
-        """All tasks are over, or those of a unit, with a tag, or among the first `begun`; returns them."""
+        """All tasks are over, or only those of unit `lun`, with that tag, and among the first `begun`; returns them."""
         ended = [
             task
             for task in self._tasks.values()
@@ -102,7 +106,7 @@ class Tasks:
 
 
 def _unit_length(expected: int, units: int) -> int:
-    """Of a unit whose capacity nobody has asked for on this connection: as a command's two lengths have it."""
+    """Length of a logical block if no answer to READ CAPACITY has told: bytes of a command divided by its blocks."""
     length, rest = divmod(expected, units or 1)
     sensible = not rest and length in UNIT_LENGTHS and not length & (length - 1)
     return length if sensible else DEFAULT_UNIT_LENGTH

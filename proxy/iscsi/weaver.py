@@ -1,4 +1,4 @@
-"""The inverse of a `Framer`: records and payload become the bytes that were received on the other side."""
+"""The inverse of a `Framer`: weaves records and payload into the bytes that the other side has received."""
 
 from bisect import bisect_left
 from collections import deque
@@ -25,30 +25,31 @@ from proxy.iscsi.record import (
 
 WAITING_MAX = 1 << 20
 """Bytes of records that wait for payload, at most. A sender puts a record into the batch of its payload's first byte
-or the one before, so far fewer are legal; this only bounds what a broken peer can have kept."""
+or the one before, so far fewer are legal; this only bounds the memory that a broken peer can take."""
 
 _DATA_OUT, _DATA_IN = int(Opcode.DATA_OUT), int(Opcode.DATA_IN)
 _SHAPE = slice(0, 9)
 """Of a record: its flags, and its header up to the length of the data."""
 _TEXTS = frozenset((int(Opcode.LOGIN_RESPONSE), int(Opcode.TEXT_RESPONSE)))
-"""What a target names portals in."""
+"""Opcodes of PDUs in which a target names portals."""
 _LENGTH = slice(5, 8)
 """Of a header: DataSegmentLength."""
 _UNREAD = "it is too long, or damaged"
 _GATHERED_MAX = 256 << 10
-"""Bytes of a text that is gathered, because no record carries it, so that it can be looked at as a whole."""
+"""Bytes of a text that comes as payload, too long for a record, and is gathered so that it can be looked at as a whole.
+"""
 
 
 class Weaver:
     """One direction of one connection, where it goes out to an array. Loop thread.
 
-    Feed `records` before the `payload` that they announce. Whoever catches a RecordError gives the stream up.
+    Feed `records` before the `payload` that they announce. After a RecordError the stream must be given up.
     """
 
     def __init__(self, connection: Connection, sender: Sender, texts: PortalTexts | None = None) -> None:
-        """`connection` is the one that this site's `Framer` of the other direction tells, too.
+        """`connection` is shared with this site's `Framer` of the other direction.
 
-        `texts`: puts this side's portals into what a target says; without it all is exactly what was sent.
+        `texts`: puts this side's portals into what a target says; without it all bytes are exactly what was sent.
         """
         self.total = 0
         """Bytes woven."""
@@ -56,24 +57,24 @@ class Weaver:
         self.digests = 0
         """Digests computed here, of headers and of data."""
         self.plain = False
-        """The rest of this direction goes as it is."""
+        """Whether the rest of this direction goes as it is."""
         self._connection = connection
         self._sender = sender
         self._texts = texts
-        self._gathered: bytearray | None = None  # of a long text, with its header
-        self._gathered_header = b""
+        self._gathered: bytearray | None = None  # what has come of a long text
+        self._gathered_header = b""  # the header of its PDU
         self._records: deque[bytes] = deque()
         self._payload: list[bytes | memoryview] = []
-        self._ends: list[int] = []  # of these pieces, in what `take` was given
-        self._at = 0  # of these, the next one
-        self._given = 0  # bytes of them that are woven
-        self._shape = b""  # of the last PDU's record, if one like it tells nobody anything
+        self._ends: list[int] = []  # offsets at which these pieces end
+        self._at = 0  # index of the next piece
+        self._given = 0  # bytes of the pieces that are woven
+        self._shape = b""  # of the last PDU's record, if the connection need not be told of one like it
         self._flags = 0
         self._length = 0
         self._left = 0  # payload bytes to come of this PDU
-        self._digests = 0  # of its flags, if it has payload
+        self._digests = 0  # its flags for digests, if it has payload
         self._tail_length = 0  # of the last PDU that has payload
-        self._tail_due = 0  # bytes of the tail that its record will tell
+        self._tail_due = 0  # bytes of the tail for which a TAIL record has to come
         self._crc = 0
         self._now = 0.0
         self._last = b""  # header of a Data-In whose status passes with the last of its payload
@@ -81,21 +82,21 @@ class Weaver:
 
     @property
     def waiting(self) -> int:
-        """Bytes of records that have come before payload that goes before them."""
+        """Bytes of records that cannot be woven yet, because payload that goes before them has not come."""
         return sum(map(len, self._records))
 
     def records(self, records: Iterable[bytes]) -> None:
-        """Whole records, in order, as `Restorer` gives them out: it has checked their lengths."""
+        """Take whole records, in order, as `Restorer` returns them: it has checked their lengths."""
         self._records += records
         if (waiting := self.waiting) > WAITING_MAX:
             raise RecordError(f"{waiting} bytes of records wait for payload; {WAITING_MAX} are the most")
 
     def payload(self, pieces: Iterable[bytes | memoryview]) -> None:
-        """Bytes of the payload sequence, in order, no piece empty. What is not copied must not change until taken."""
+        """Take bytes of the payload sequence, in order, no piece empty. They must not change until the next `take`."""
         self._payload += pieces
 
     def take(self, now: float) -> list[bytes | memoryview]:
-        """What is complete, in order, for the array. RecordError for records or payload that no Framer writes."""
+        """What is complete, in order, for the array. Raises RecordError for what no Framer writes."""
         self._now = now
         pieces: list[bytes | memoryview] = []
         records, self._ends = self._records, list(accumulate(map(len, self._payload)))
@@ -121,7 +122,7 @@ class Weaver:
         elif self._given < end:
             raise RecordError("payload that no record announces")
         self._payload.clear()
-        self._ends = []  # a peer may have made it long, and the stream may have to wait
+        self._ends = []  # a peer may have made it long, and the stream may rest for long
         self.total += sum(map(len, pieces))
         return pieces
 
@@ -131,8 +132,10 @@ class Weaver:
         return 0 if self._gathered is None else len(self._gathered_header) + len(self._gathered)
 
     def let_go(self) -> list[bytes | memoryview]:
-        """The target stopped within such a text, or its direction ended: what has come of it, and all that will, goes
-        as it came."""
+        """The target stopped within a text that is gathered, or its direction ended: returns what has come of it.
+
+        The rest of the text passes as it comes.
+        """
         pieces: list[bytes | memoryview] = []
         if self._gathered is not None:
             self._release(self._gathered, pieces, unread="the target stopped within it")
@@ -183,7 +186,7 @@ class Weaver:
         return header + digest_of(header)
 
     def _release(self, gathered: bytearray, pieces: list[bytes | memoryview], *, unread: str = "") -> None:
-        """A long text is there, all but its tail; or it is left alone, and why."""
+        """Pass on a long text, all of which is there but its tail. `unread`: why it is not looked at, if it is not."""
         assert self._texts is not None
         self._gathered = None
         header, data = self._reworded(self._texts, self._gathered_header, bytes(gathered), unread)
@@ -191,9 +194,9 @@ class Weaver:
         pieces += [self._digested(header), data]
 
     def _reworded(self, texts: PortalTexts, header: bytes, data: bytes, unread: str) -> tuple[bytes, bytes]:
-        """A target's PDU with this side's portals in its text. Padding and digests follow from what it is then.
+        """The header and text of a target's PDU, with this side's portals. Padding and digests are computed from these.
 
-        `unread`: why it is left as it is, if it is.
+        `unread`: why the text is left as it is, if it is.
         """
         if unread:
             texts.unread(self._length, unread)
@@ -203,9 +206,10 @@ class Weaver:
         return header[: _LENGTH.start] + self._length.to_bytes(3) + header[_LENGTH.stop :], data
 
     def _tell(self, header: bytes, data: bytes) -> bool:
-        """The connection learns what passes, but of data only what ends a task or is an answer to look at.
+        """Tell the connection of a PDU; of data PDUs, only of a Data-In with a status or with data in its record.
 
-        What ends a task has not passed before its data, which a slow line may take long for.
+        If its data is payload, it is told once that has passed: a slow line may take long for it. Returns whether the
+        connection is told.
         """
         opcode = header[0] & OPCODE_MASK
         tells = opcode != _DATA_OUT and (opcode != _DATA_IN or bool(data) or header[1] & HAS_STATUS != 0)
@@ -216,7 +220,7 @@ class Weaver:
         return tells
 
     def _weave_payload(self, pieces: list[bytes | memoryview]) -> None:
-        """What there is of the PDU's payload, up to its end."""
+        """Weave as much of the PDU's payload as there is, up to its end."""
         payload, ends, at = self._payload, self._ends, self._at
         goal = self._given + self._left
         last = bisect_left(ends, goal, at)
@@ -244,7 +248,7 @@ class Weaver:
             pieces.append(self._computed_tail(self._crc))
 
     def _look_at(self, payload: list[bytes | memoryview], pieces: list[bytes | memoryview]) -> None:
-        """Payload of a PDU with digests, or of a text that is gathered."""
+        """Weave payload of a PDU with digests, or gather that of a long text."""
         if self._flags & DATA_DIGEST:
             for data in payload:
                 self._crc = crc32c(data, self._crc)
