@@ -1,15 +1,15 @@
 """A bounded store of chunks, named by their fingerprints: synchronous, and ignorant of networks.
 
 A guided tour. `fingerprint` names a chunk and `chunker` finds where one ends. `store` is the interface, ChunkStore;
-`memory` implements it in memory and `disk` on disk, which writes what `disk_cache` holds and reads. Both keep chunks in
-a `container`, some MiB that are filled in order of arrival, and both share what `container_store` does with containers
-in memory. `roster` says which container goes next, `beliefs` what peers are thought to hold, `reuse` what a larger
-store would still have held. On disk a container takes a slot of the file that `container_file` keeps, and `index`
-finds chunks in it by LMDB, whose table of `readers` is made before; `gone` has what the index is yet to forget, and
-`scatter` says when a chunk is read alone. `opening` decides whether an existing store can be trusted, with `walk` and
-`nodes` that look over the index first, and `lock` keeps a second process out; `parts` says what of the directory is the
-store's, and sets it aside, `fitting` what of it a configured size has room for. What lies on disk is written down in
-FORMAT.md; what can go wrong is in `errors`.
+`memory` implements it in memory and `disk` on disk, where `disk` writes containers and `disk_cache` reads and holds
+them. Both keep chunks in a `container`, some MiB that are filled in order of arrival, and both share what
+`container_store` does with containers in memory. `roster` says which container is evicted next, `beliefs` what peers
+are thought to hold, `reuse` what a larger store would still have held. On disk a container takes a slot of the file
+that `container_file` keeps, and `index` finds chunks in it by LMDB, whose table of `readers` is made before; `gone` has
+what the index has yet to forget, and `scatter` says when a chunk is read alone. `opening` decides whether an existing
+store can be trusted, with `walk` and `nodes` that check the index first, and `lock` keeps a second process out; `parts`
+says what in the directory is the store's, and sets it aside, `fitting` what of it a configured size has room for. What
+lies on disk is written down in FORMAT.md; what can go wrong is in `errors`.
 """
 
 import time
@@ -38,7 +38,7 @@ def open_store(
 ) -> ChunkStore:
     """The store that an operator asked for: mode "memory", or "disk" with the path of its directory.
 
-    `keep`: one that cannot be trusted stays in its place. Raises StoreBusy or StoreUnusable.
+    `keep`: a store that cannot be trusted is refused and stays in its place. Raises StoreBusy or StoreUnusable.
     """
     if mode == "memory":
         return MemoryStore(size_bytes, clock)
@@ -53,11 +53,11 @@ class Verified(NamedTuple):
     """What `verify_store` found."""
 
     sound: int
-    """Chunks."""
+    """Chunks that are sound."""
     dropped: int
     """Chunks that were not sound."""
     whole: bool
-    """Nothing was dropped, lost or set aside."""
+    """True if nothing was dropped, lost or set aside."""
     alarms: tuple[str, ...]
     """What an operator must know, one sentence each."""
 
@@ -68,7 +68,7 @@ def verify_store(
     cache_bytes: int = CACHE_BYTES,
     progress: Callable[[int, int], None] | None = None,
 ) -> Verified:
-    """Walk over the index of a disk store, then read and verify every chunk; what is damaged goes.
+    """Walk over the index of a disk store, then read and verify every chunk; drop what is damaged.
 
     `progress` is called with (done, all) containers. Raises StoreBusy or StoreUnusable.
     """

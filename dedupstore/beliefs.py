@@ -1,7 +1,7 @@
-"""What peers' stores are believed to hold, kept by container: one bit for each of its chunks.
+"""What peers' stores are believed to hold: for each of them and each container of ours, one bit for each chunk.
 
-Belief belongs to a peer's store (its identity) and dies with the container. It may be wrong without harm; being
-wrong costs a question to the peer.
+Belief belongs to a peer's store (its identity) and ends with the container. It may be wrong without harm; being wrong
+costs a question to the peer.
 """
 
 from collections.abc import Callable
@@ -10,26 +10,28 @@ from dataclasses import dataclass
 from dedupstore.container import MAX_ENTRIES
 
 SITE_BYTES = 8
-"""A peer here is a store, named by 16 bytes: these first ones say whose, the others which of that site's stores."""
+"""A `peer` here is a store, named by 16 bytes: so many first bytes say whose it is, the others which of that site's."""
 MOST_STORES = 4
-"""Stores of one site that are remembered; beyond that the one not seen for longest is forgotten. A peer that purges its
-store comes back as a new one, so their number must not grow with time; nor may it cost others what is known of them."""
+"""Stores of one site that are remembered; beyond that the one not seen for longest is forgotten. A site that purges its
+store comes back with a new one, so their number must not grow with time; nor may it displace what is known of others.
+"""
 MOST_PEERS = 256
-"""The same of all sites together: former stores go first, then those of sites that are no peers any more."""
+"""The same for all sites together: former stores are forgotten first, then those of sites that are no peers any more.
+"""
 
 _ALL = (1 << MAX_ENTRIES) - 1
 
 
 @dataclass(slots=True)
 class PeerNote:
-    """What is remembered of a peer's store: its newest epoch, if any, and when it was told (seconds since 1970)."""
+    """What is remembered of a peer's store: its newest epoch, if any, and when that was noted (seconds since 1970)."""
 
     epoch: bytes | None
     seen: int
 
 
 class Beliefs:
-    """Belief in memory. Not safe by itself: its store guards it with a lock."""
+    """Belief in memory. Not thread-safe: its store guards it with a lock."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -37,7 +39,7 @@ class Beliefs:
         self.peers: dict[bytes, PeerNote] = {}
 
     def belief(self, peer: bytes, container: int) -> int:
-        """Bit i: the peer holds entry i."""
+        """Bit i says that the peer holds entry i of the container."""
         return self._bits.get((peer, container), 0)
 
     def believe(self, peer: bytes, container: int, bits: int) -> None:
@@ -47,7 +49,7 @@ class Beliefs:
         self._bits[peer, container] = bits & _ALL
 
     def recall(self, peer: bytes) -> bytes | None:
-        """The epoch that was remembered last."""
+        """The epoch of the peer that was remembered last, or None."""
         note = self.peers.get(peer)
         return note.epoch if note else None
 
@@ -59,17 +61,18 @@ class Beliefs:
             self._bound(self._former(peer) or list(self.peers), 0, peer)
 
     def _bound(self, known: list[bytes], most: int, latest: bytes) -> None:
-        """Of more than so many forget the one not seen for longest, but not the latest."""
+        """If more than `most` are `known`, forget the one not seen for longest, but not the latest."""
         if len(known) > most:
             others = [peer for peer in known if peer != latest]
             self.disbelieve(min(others, key=lambda peer: self.peers[peer].seen))
 
     def _former(self, latest: bytes) -> list[bytes]:
-        """Stores that are no longer their site's newest. (`seen` is long ago, too, where a tunnel has long been up.)"""
+        """Stores that are no longer their site's newest. (`seen` alone does not show these: it is long ago, too, for a
+        store whose tunnel has long been up.)"""
         newest: dict[bytes, bytes] = {}
         for peer in sorted(self.peers, key=lambda peer: self.peers[peer].seen):
             newest[peer[:SITE_BYTES]] = peer
-        newest[latest[:SITE_BYTES]] = latest  # within a second, or by a clock that was set back, it is not the last
+        newest[latest[:SITE_BYTES]] = latest  # not the last one if seen within a second, or if the clock was set back
         return [peer for peer in self.peers if newest[peer[:SITE_BYTES]] != peer]
 
     def disbelieve(self, peer: bytes) -> None:
@@ -86,7 +89,7 @@ class Beliefs:
 
 @dataclass(slots=True)
 class Notes:
-    """What has to be written down about peers, in this order."""
+    """What has to be recorded about peers, in this order."""
 
     disbelieved: frozenset[bytes]
     peers: dict[bytes, PeerNote]
@@ -100,10 +103,10 @@ _NOTHING = Notes(frozenset(), {}, {})
 
 
 class RecordedBeliefs(Beliefs):
-    """Belief that is written down: remembers what changed, and asks the record for what it does not have in memory."""
+    """Belief with a record on disk: remembers what changed, and asks the record for what it does not have in memory."""
 
     MOST_HELD = 1 << 14
-    """Bitmaps kept in memory once they are written down; about 300 bytes each."""
+    """Bitmaps in memory, beyond which those that are recorded are dropped; about 300 bytes each."""
 
     def __init__(
         self, clock: Callable[[], float], peers: dict[bytes, PeerNote], recorded: Callable[[bytes, int], int]
@@ -114,7 +117,7 @@ class RecordedBeliefs(Beliefs):
         self._changed: set[tuple[bytes, int]] = set()
         self._changed_peers: set[bytes] = set()
         self._disbelieved: set[bytes] = set()
-        self._under_way = _NOTHING  # what is being written down
+        self._under_way = _NOTHING  # what is being recorded
 
     def belief(self, peer: bytes, container: int) -> int:
         """As Beliefs says."""
@@ -148,15 +151,15 @@ class RecordedBeliefs(Beliefs):
         self._changed.difference_update([(peer, container) for peer in self.peers])
 
     def due(self, ready: Callable[[int], bool]) -> bool:
-        """Whether `changes` would find something."""
+        """True if `changes` would return anything."""
         if self._disbelieved or self._changed_peers:
             return True
         return any(ready(container) for _, container in self._changed)
 
     def changes(self, ready: Callable[[int], bool]) -> Notes:
-        """What to write down now; belief about containers that are not `ready` waits.
+        """What is to be recorded now; belief about containers that are not `ready` waits.
 
-        `written` or `give_back` follows.
+        The caller then calls `written` or `give_back`.
         """
         keys = {key for key in self._changed if ready(key[1])}
         notes = Notes(
@@ -171,11 +174,11 @@ class RecordedBeliefs(Beliefs):
         return notes
 
     def written(self) -> None:
-        """The changes are written down."""
+        """The changes are recorded."""
         self._under_way = _NOTHING
 
     def give_back(self) -> None:
-        """The changes could not be written down; they are due again, as far as they still hold."""
+        """The changes could not be recorded; they are due again, as far as they are still true."""
         notes, self._under_way = self._under_way, _NOTHING
         self._disbelieved |= notes.disbelieved
         self._changed.update(key for key in notes.bits if key in self._bits)

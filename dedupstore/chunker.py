@@ -1,4 +1,4 @@
-"""Where chunks end: content-defined borders (FastCDC), so that they move with the data and not with its offsets."""
+"""Finds where chunks end: borders depend on content (FastCDC), so that they move with the data, not with offsets."""
 
 from pyfastcdc import FastCDC
 
@@ -35,7 +35,7 @@ class Chunker:
 
         What is left over is no chunk yet: pass it again with more behind it, or with `final` when nothing follows.
         How the sequence was cut into views makes no difference to the borders. A left-over piece is searched again
-        each time, so callers that receive single bytes do well to wait until a few KiB have come.
+        each time, so callers that receive single bytes should wait until a few KiB have come.
         """
         lengths = [chunk.length for chunk in self._fastcdc.cut_buf(view)]
         if lengths and not final and lengths[-1] != self.maximum:

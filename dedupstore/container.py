@@ -1,6 +1,6 @@
-"""A container: chunks one after another in 2 or 4 MiB, with a directory in front. The layout is FORMAT.md's.
+"""A container: chunks one after another in 2 or 4 MiB, with a directory in front. FORMAT.md has the layout.
 
-Containers live in slots of a slab, memory that is taken from the kernel once and used again and again: touching
+In memory, containers lie in slots of a slab, which is taken from the kernel once and used again and again: touching
 fresh pages costs several times as much as copying into them.
 """
 
@@ -21,13 +21,13 @@ PAGE_BYTES: Final = 4096
 
 _HEADER: Final = Struct("<8sQII32sQ")
 _HASH: Final = slice(24, 56)
-"""Where the header has the hash of all the rest of it, and of the entries."""
+"""Place in the header of the hash of the rest of the header and of the entries."""
 _ENTRY: Final = Struct("<32sI")
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a slot of so many bytes is divided: a hundredth of it is for the directory."""
+    """How a slot of `slot_bytes` is divided: a hundredth of it is for the directory."""
 
     slot_bytes: int
     data_offset: int
@@ -52,7 +52,7 @@ class Directory(NamedTuple):
     sealed: int
     fingerprints: list[bytes]
     offsets: "array[int]"
-    """Where each chunk begins, in bytes from the container's start, and at last where the last one ends."""
+    """Where each chunk begins, in bytes from the container's start, and finally where the last one ends."""
 
 
 class Container:
@@ -74,12 +74,12 @@ class Container:
         return self.offsets[-1] - self.offsets[0]
 
     def fits(self, length: int) -> bool:
-        """Whether a chunk of so many bytes still has room."""
+        """Whether a chunk of `length` bytes still fits in."""
         layout = self._layout
         return self.offsets[-1] + length <= layout.slot_bytes and len(self.fingerprints) < layout.max_entries
 
     def append(self, name: bytes, data: Buffer) -> int:
-        """Copy the chunk in, which must fit; its entry number."""
+        """Copy the chunk in, which must fit; returns its entry number."""
         start = self.offsets[-1]
         end = start + len(data)
         self.memory[start:end] = data
@@ -96,7 +96,7 @@ class Container:
         return bytes(self.memory[self.offsets[entry] : self.offsets[entry + 1]])
 
     def encode(self) -> memoryview:
-        """Write the directory in front of the chunks; what has to go to disk, in whole pages."""
+        """Write the directory in front of the chunks; returns what has to go to disk, in whole pages."""
         lengths = map(self.length, range(len(self.fingerprints)))
         entries = b"".join(map(_ENTRY.pack, self.fingerprints, lengths))
         head = _HEADER.pack(MAGIC, self.id, len(self.fingerprints), self.used, bytes(32), self.sealed)
@@ -106,7 +106,7 @@ class Container:
 
     @classmethod
     def decode(cls, memory: memoryview, container: int, layout: Layout = LARGE) -> "Container":
-        """The container with that id that fills the start of `memory`. Raises Damaged if it is not there."""
+        """The container with that id at the start of `memory`. Raises Damaged if it is not there."""
         found = cls(container, memory, layout)
         found.sealed, found.fingerprints, found.offsets = read_directory(memory, container, layout)
         return found
@@ -142,12 +142,12 @@ def _directory(container: int, sealed: int, used: int, entries: memoryview, layo
 
 
 def aligned(length: int) -> memoryview:
-    """So many bytes that begin at a page, as a file that is open for direct access wants them."""
+    """Memory of `length` bytes that begins at a page, as a file that is open for direct access needs it."""
     return memoryview(mmap.mmap(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
 
 
 class Slab:
-    """Slots in one anonymous mapping, handed out and taken back. Every call may come from any thread."""
+    """Slots in one anonymous mapping, handed out and taken back. All methods may be called by any thread."""
 
     def __init__(self, slots: int, slot_bytes: int = CONTAINER_BYTES) -> None:
         """Reserve the memory; the kernel gives it when it is touched. Raises OSError if it refuses."""
@@ -160,11 +160,11 @@ class Slab:
         self._warm: list[memoryview] = []
 
     def __len__(self) -> int:
-        """How many can be taken."""
+        """How many slots can be taken."""
         return len(self._fresh) + len(self._warm)
 
     def take(self) -> memoryview | None:
-        """A slot, rather one that was touched before; None if all are in use."""
+        """A free slot, preferably one that was touched before; None if all are in use."""
         for source in (self._warm.pop, self._fresh.popleft):
             with suppress(IndexError):
                 return source()
@@ -175,7 +175,7 @@ class Slab:
         self._warm.append(memory)
 
     def prepare(self) -> bool:
-        """Reader: touch one slot that was never used, with the GIL released; False if there is none left, or no way."""
+        """Reader: touch one slot that was never used, without the GIL; False if none is left, or it cannot be done."""
         try:
             memory = self._fresh.popleft()
         except IndexError:
@@ -183,7 +183,7 @@ class Slab:
         try:
             with open("/dev/zero", "rb", buffering=0) as zeros:
                 zeros.readinto(memory)
-        except OSError:  # no descriptor is left, or no /dev is there: it is touched when it is filled
+        except OSError:  # no file descriptor is left, or there is no /dev: the slot is touched when it is filled
             self._fresh.appendleft(memory)
             return False
         self._warm.append(memory)

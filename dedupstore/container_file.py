@@ -27,19 +27,19 @@ _MAGIC: Final = b"ISTHSTOR"
 _VERSION: Final = 1
 SUPERBLOCK_BYTES: Final = _SUPERBLOCK.size + 32
 BEGINNING_BYTES: Final = 2 * PAGE_BYTES
-"""Of a new file: the superblock, and the page behind it by which the disk is tried."""
+"""Length of a new file: the superblock, and the page behind it that `probe` writes."""
 _LAYOUTS: Final = {layout.slot_bytes: layout for layout in (SMALL, LARGE)}
 
 
 class ContainerFile:
-    """Reads and writes slots; safe to use from any thread. Troubles come as DiskFull, Damaged or StoreFault.
+    """Reads and writes slots; safe to use from any thread. Raises DiskFull, Damaged or StoreFault.
 
     Whole slots bypass the page cache where the file system allows it: the store has a cache of its own, fresh pages
     cost more CPU than all else that is done to a byte, and a disk that fails says so at once.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open or create it. Raises OSError. `identity` or `begin` has to follow: they know the layout."""
+        """Open or create the file. Raises OSError. `identity` or `begin` has to be called next: they set the layout."""
         self.layout = LARGE
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._direct = self._file
@@ -47,14 +47,14 @@ class ContainerFile:
             self._direct = os.open(path, os.O_RDWR | os.O_DIRECT | os.O_CLOEXEC)
 
     def size(self) -> int:
-        """Bytes from its start to its end. Raises StoreFault."""
+        """Length of the file in bytes. Raises StoreFault."""
         try:
             return fstat(self._file).st_size
         except OSError as error:
             raise _fault(error) from error
 
     def room(self) -> int:
-        """Bytes that the disk has left, for other files as well. Raises StoreFault."""
+        """Free bytes on the disk, which other files may take as well. Raises StoreFault."""
         try:
             found = fstatvfs(self._file)
         except OSError as error:
@@ -62,7 +62,7 @@ class ContainerFile:
         return found.f_bavail * found.f_frsize
 
     def identity(self) -> bytes:
-        """The store's identity, from the superblock, as the layout is. Raises Damaged if that is not sound."""
+        """Read the store's identity, and the layout, from the superblock. Raises Damaged if that is not sound."""
         block = bytearray(SUPERBLOCK_BYTES)
         if self._read(memoryview(block), 0, self._file) < SUPERBLOCK_BYTES:
             raise Damaged("the superblock is cut short")
@@ -79,10 +79,10 @@ class ContainerFile:
         return bytes(identity)
 
     def begin(self, identity: bytes, layout: Layout) -> None:
-        """Write the superblock of a new store; it is on the disk afterwards.
+        """Write the superblock of a new store, and wait until it is on the disk.
 
-        Nothing else here has to be. But it is written once, through the page cache, and an index that outlives it in a
-        power failure belongs to no store any more.
+        Nothing else in the file is waited for. But the superblock is written once, through the page cache, and an index
+        that outlives it in a power failure belongs to no store any more.
         """
         self.layout = layout
         block = _SUPERBLOCK.pack(_MAGIC, _VERSION, layout.slot_bytes, identity)
@@ -93,12 +93,12 @@ class ContainerFile:
             raise _fault(error) from error
 
     def complete(self) -> None:
-        """See that the page behind the superblock is there: a store that a former version began has none, as yet."""
-        with suppress(StoreFault):  # later, then
+        """Write the page behind the superblock: a store that was begun by an early version has none yet."""
+        with suppress(StoreFault):  # the next opening tries again
             self._write(memoryview(bytes(PAGE_BYTES)), PAGE_BYTES, self._file)
 
     def cut(self, slots: int) -> None:
-        """Give the space of slots above that number back."""
+        """Cut the file behind that slot, if it is longer: the space of higher slots goes back to the disk."""
         try:
             end = (slots + 1) * self.layout.slot_bytes
             if self.size() > end:
@@ -111,15 +111,15 @@ class ContainerFile:
         self._write(data, slot * self.layout.slot_bytes, self._direct)
 
     def probe(self) -> None:
-        """Writer: see whether the disk takes a page, behind the superblock, where nothing is.
+        """Writer: try whether the disk takes a page: the one behind the superblock, which means nothing.
 
-        The page has been there from the beginning: otherwise a full disk would not take it, though it takes containers
+        The file has that page from the beginning: otherwise a full disk would not take it, though it takes containers
         in place of others.
         """
         self._write(aligned(PAGE_BYTES), PAGE_BYTES, self._direct)
 
     def load(self, slot: int, container: int, memory: memoryview) -> Container:
-        """Reader: read a slot into `memory`, which is as long. Raises Damaged if that container is not in it."""
+        """Reader: read a slot into `memory`, which has its length. Raises Damaged if that container is not in it."""
         length = self._read(memory, slot * self.layout.slot_bytes, self._direct)
         found = Container.decode(memory[:length], container, self.layout)
         if found.offsets[-1] > length:
@@ -128,20 +128,20 @@ class ContainerFile:
         return found
 
     def chunk(self, slot: int, offset: int, length: int) -> bytes:
-        """Reader: what lies there of a slot's data, unverified; less where the file ends before.
+        """Reader: `length` bytes at an offset of a slot's data, unverified; fewer if the file ends before.
 
-        Through the page cache: what lies around it may be wanted next, and such a place begins at no page.
+        They are read through the page cache: what lies around them may be wanted next, and they begin at no page.
         """
         memory = bytearray(length)
         return bytes(memoryview(memory)[: self._read(memoryview(memory), self._place(slot, offset), self._file)])
 
     def expect(self, slot: int, offset: int, length: int) -> None:
-        """Reader: `chunk` will be called with the same soon. The disk begins to read that, which is not waited for."""
-        with suppress(OSError):  # a file system that cannot do so
+        """Reader: have the disk begin to read what `chunk` will soon be asked for, without waiting for it."""
+        with suppress(OSError):  # the file system cannot do so
             os.posix_fadvise(self._file, self._place(slot, offset), length, os.POSIX_FADV_WILLNEED)
 
     def _place(self, slot: int, offset: int) -> int:
-        """Where that byte of the slot's data lies in the file."""
+        """Offset in the file of a byte of the slot's data."""
         return slot * self.layout.slot_bytes + self.layout.data_offset + offset
 
     def directory(self, slot: int, container: int) -> Directory:
@@ -157,7 +157,7 @@ class ContainerFile:
         os.close(self._file)
 
     def _write(self, data: memoryview, offset: int, file: int) -> None:
-        """What a short write has left goes through the page cache: it need not begin at a page."""
+        """Write all of the data. After a short write the rest goes through the page cache: it may begin at no page."""
         try:
             while data:
                 written = self._once(pwrite, file, data, offset)
@@ -170,7 +170,7 @@ class ContainerFile:
             raise _fault(error) from error
 
     def _read(self, memory: memoryview, offset: int, file: int) -> int:
-        """As `_write`; the number of bytes read, which is less than asked for only where the file ends."""
+        """Read as `_write` writes. Returns the number of bytes, fewer than asked for only if the file ends before."""
         done = 0
         try:
             while done < len(memory) and (count := self._once(preadv, file, [memory[done:]], offset + done)):
@@ -181,7 +181,7 @@ class ContainerFile:
         return done
 
     def _once(self, call: Callable[[int, T, int], int], file: int, what: T, offset: int) -> int:
-        """A file system may open a file for direct access and then refuse that: it is done through the page cache."""
+        """Make one call; again through the page cache if the file system refuses direct access, though it opened so."""
         try:
             return call(file, what, offset)
         except OSError as error:
@@ -191,15 +191,15 @@ class ContainerFile:
 
 
 class FileSlots:
-    """Which slots of the file are free, lowest first. Not safe by itself: its store guards it with a lock."""
+    """The free slots of the file, lowest first. Not thread-safe: its store guards it with a lock."""
 
     def __init__(self, limit: int, used: set[int]) -> None:
         self.limit = limit
         """No slot above this number is given out."""
         self.unfit: set[int] = set()
         """Slots that the disk does not take: none of them is given out again."""
-        self._new = min(max(used, default=0), limit) + 1  # and above: not used since the store was opened
-        self._free = [slot for slot in range(1, self._new) if slot not in used]  # in order: a heap
+        self._new = min(max(used, default=0), limit) + 1  # this slot and all above were not used since the opening
+        self._free = [slot for slot in range(1, self._new) if slot not in used]  # sorted, and so a heap
 
     def take(self) -> int | None:
         """The lowest free slot, or None."""
@@ -213,11 +213,11 @@ class FileSlots:
         return self._new - 1
 
     def raise_limit(self, limit: int, used: set[int]) -> None:
-        """Give out slots up to that number again, but for those in `used`."""
+        """Give out slots up to that number again, except those in `used`."""
         former, self.limit = self.limit, limit
         taken = used | self.unfit
         passed = [slot for slot in range(former + 1, min(self._new - 1, limit) + 1) if slot not in taken]
-        self._free = sorted(slot for slot in self._free if slot <= former) + passed  # in order: a heap
+        self._free = sorted(slot for slot in self._free if slot <= former) + passed  # sorted, and so a heap
 
     def give(self, slot: int) -> None:
         """Take a slot back."""

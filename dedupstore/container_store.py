@@ -16,7 +16,7 @@ from dedupstore.store import CONTAINER_BYTES, Buffer, Place, StoreFigures
 
 
 class ContainerStore(ABC):
-    """A ChunkStore but for where its containers come from and go to.
+    """A ChunkStore, except for where its containers come from and go to.
 
     `_lock` guards everything but the filling of the open container and look-ups in `_places`, which the loop thread
     does alone. It is held for microseconds: never while a file or the index is written.
@@ -48,7 +48,7 @@ class ContainerStore(ABC):
         self._reuse = Reuse(figures.size_bytes)
         self._capacity = max(1, figures.size_bytes // container_bytes)
         self._missed = b""
-        """What `find` did not know when it was asked last: the `put` that comes next need not ask again."""
+        """The name that `find` has last not found: a `put` of it that comes next need not look it up again."""
 
     # What differs
 
@@ -57,19 +57,19 @@ class ContainerStore(ABC):
         return None
 
     def _read_alone(self, name: bytes, place: Place) -> bytes | None:
-        """What was read of that chunk there, whose container is not in memory; unverified."""
+        """The chunk, unverified, if it was read alone and its container is not in memory."""
         return None
 
     @abstractmethod
     def _begin_container(self, writer: int) -> Container | None:
-        """Seal the writer's container, if any, and return an empty one; None if there is no room. Holds the lock."""
+        """Seal the writer's container, if any; returns an empty one, or None without room. The caller has the lock."""
 
     @abstractmethod
     def _touch(self, place: Place) -> None:
-        """The chunk there is being read. Holds the lock."""
+        """The chunk at that place is being read. The caller holds the lock."""
 
     def _drop_chunk(self, name: bytes, place: Place, length: int) -> None:
-        """The chunk failed verification. Holds the lock."""
+        """Drop a chunk that failed verification. The caller holds the lock."""
         if self._places.get(name) == place:
             del self._places[name]
             self._roster.lose(place[0], length)
@@ -267,7 +267,7 @@ class ContainerStore(ABC):
                     yield name
 
     def _names(self, container: int) -> list[bytes]:
-        """What the container's directory lists; empty if it is gone or broken."""
+        """The fingerprints that the container's directory lists; empty if it is gone or broken."""
         held = self._containers.get(container)
         return list(held.fingerprints) if held is not None else []
 
@@ -280,7 +280,7 @@ class ContainerStore(ABC):
     # Common steps; the lock is held
 
     def _seal(self, writer: int) -> Container | None:
-        """The writer's container, which takes no more chunks, if there was one."""
+        """Seal and return the writer's container, if it has one: it takes no more chunks."""
         sealed = self._open.pop(writer, None)
         if sealed is not None:
             sealed.sealed = int(self._clock())

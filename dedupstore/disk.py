@@ -1,7 +1,7 @@
 """The store on disk: containers in a file, an LMDB index, a cache of containers in memory (FORMAT.md).
 
-What it has in memory, and reads, is in `disk_cache`; here is how containers get to the disk, and what happens if they
-do not.
+`disk_cache` has what the store holds in memory, and reads; here is how containers get to the disk, and what happens if
+they do not.
 """
 
 import time
@@ -24,26 +24,28 @@ CACHE_BYTES = 160 << 20
 LEAST_CACHE_BYTES = 8 * CONTAINER_BYTES
 
 _TOGETHER_BYTES = MOST_UNWRITTEN // 2
-"""Of containers in one transaction, at most. Fingerprints are all over the index, so a small transaction writes nearly
-as many of its pages as a large one. While these are written, as many may gather."""
+"""Bytes of containers in one transaction, at most. Fingerprints are all over the index, so a small transaction writes
+nearly as many of its pages as a large one. While these are written, as many may gather."""
 
 _RELIEFS = 4
-"""How often room is sought for a transaction that found the index map full, an old container each time."""
+"""How often a transaction that found the index map full is tried again, each time after an old container was evicted.
+"""
 
 _LOOK_SECONDS = 60.0
-"""Between two looks at whether copies that were set aside are still there."""
+"""Seconds between two looks at whether copies that were set aside are still there."""
 
 _GROW_SECONDS = 60.0
 _LONGEST_GROW_SECONDS = 3600.0
-"""After a full disk, until the store looks whether there is room again; twice as long each time it was full again."""
+"""Seconds after a full disk until the store looks whether there is room again: at first, and at most. The time doubles
+whenever the disk is full again."""
 _GROWTH_MIN = 4
-"""Slots by which it grows at least then; as many more have to be free, since it is not alone on the disk."""
+"""Slots by which the store then grows, at least; as many more have to be free, since it is not alone on the disk."""
 
 
 class DiskStore(DiskCache):
     """Bounded, warm after a restart, and never trusted: each chunk is verified when it is read.
 
-    Belongs to one process, and within it to one thread each that store.py names.
+    Belongs to one process, and within it to one thread of each kind that store.py names.
     """
 
     def __init__(
@@ -57,10 +59,10 @@ class DiskStore(DiskCache):
         walk: bool = False,
         keep: bool = False,
     ) -> None:
-        """Open or create it; reads the list of containers. `clock` tells seconds since the epoch.
+        """Open or create the store; reads the list of containers. `clock` tells seconds since the epoch.
 
-        `new`: how containers are divided if there is no store yet; None: as suits its size. `walk`: over each page of
-        the index before anything is looked up, though it was closed in order. `keep`: set nothing aside.
+        `new`: the layout of containers if there is no store yet; None: as suits its size. `walk`: check every page of
+        the index before anything is looked up, even if it was closed in order. `keep`: set nothing aside.
 
         Raises StoreBusy, which names the holder, or StoreUnusable, which names the remedy.
         """
@@ -79,13 +81,13 @@ class DiskStore(DiskCache):
         self._looking.begin()
         self._standing = Pause(clock, _GROW_SECONDS, _LONGEST_GROW_SECONDS)
         self._configured = self._most = self._raised = files.slots.limit
-        """Slots: as configured, as the file system allows as far as it is known, and as given out before any had to be
-        given up."""
+        """Numbers of slots: as configured; as the file system allows, as far as that is known; and as given out since
+        the opening, or since the file last grew again, before any had to be given up."""
         self._announced = False
         self._taken = 0
-        """How often the disk has taken something."""
+        """How often the disk has taken a container or a page."""
         self._suspected: dict[int, int] = {}
-        """Slots that were not written when they were tried last, and what `_taken` was when that began."""
+        """Slots whose last write failed, and the value of `_taken` when that began."""
 
     def announce(self) -> None:
         """As ChunkStore says."""
@@ -93,7 +95,7 @@ class DiskStore(DiskCache):
 
     @property
     def whole(self) -> bool:
-        """Nothing is damaged, failing or lost. Copies that were set aside earlier do not count."""
+        """True if nothing is damaged, failing or lost. Copies that were set aside earlier do not count."""
         return self._alarms.keys() <= {"set-aside"}
 
     @property
@@ -113,9 +115,9 @@ class DiskStore(DiskCache):
             self._write_together(containers)
 
     def _transactions(self) -> Iterator[list[Container]]:
-        """The containers that wait, in transactions that the index has room for when each is begun.
+        """The containers that wait, divided into transactions; each fits into the index at the time it is begun.
 
-        One at least, perhaps without any: there may be notes.
+        There is at least one transaction, perhaps without containers: there may be notes.
         """
         with self._lock:
             waiting = list(islice(self._sealed.values(), self._most_together))
@@ -127,13 +129,13 @@ class DiskStore(DiskCache):
                 return
 
     def _write_together(self, containers: list[Container]) -> None:
-        """In one transaction, with what is noted."""
+        """Write these containers, and commit them together with the notes in one transaction."""
         written: list[Container] = []
         for container in containers:
             try:
                 kept = self._write_container(container)
             except StoreFault as fault:
-                if written:  # first, for the file may be cut behind the last one that the index knows
+                if written:  # commit these first: the file may be cut behind the last container that the index knows
                     self._commit(written)
                 written, kept = [], False
                 self._write_failed(fault)
@@ -170,17 +172,17 @@ class DiskStore(DiskCache):
         del self._slab
 
     def _fitting(self, containers: list[Container]) -> int:
-        """How many fit into one transaction: with more than the index has room for, the oldest would have to go though
-        there are free slots."""
-        with suppress(StoreFault):  # it shows again when they are committed
+        """How many of these fit into one transaction: with more than the index has room for, the oldest container would
+        be evicted though there are free slots."""
+        with suppress(StoreFault):  # the fault shows again when they are committed
             room = self._index.room() if len(containers) > 1 else 0
             return max(1, sum(1 for _ in takewhile(room.__ge__, accumulate(map(self._keys_with, containers)))))
         return len(containers)
 
     def _keys_with(self, container: Container) -> int:
-        """How many keys of the index change with it, those included of the container whose slot it takes.
+        """How many keys of the index change with this container, and with the one whose slot it takes.
 
-        Where it takes none as many are reckoned as it has.
+        The latter are taken to be at least as many as its own.
         """
         own, displaced = len(container.fingerprints), self._look_up_displaced(self._roster[container.id].slot)
         return own + max(own, len(displaced))
@@ -202,10 +204,10 @@ class DiskStore(DiskCache):
         return "write" in self._alarms and not (self._sealed or self._failing.holds)
 
     def _probe(self) -> None:
-        """Whether the disk takes something again: where little comes it may be days until a container is full."""
+        """See whether the disk takes data again: if little comes, it may be days until a container is full."""
         try:
             self._file.probe()
-        except StoreFault as fault:  # also a full disk: made room on, it would cost a container each second
+        except StoreFault as fault:  # also of a full disk: making room here would cost a container each second
             with self._lock:
                 self._take_nothing(fault)
         else:
@@ -215,7 +217,7 @@ class DiskStore(DiskCache):
         return self._slots.limit < self._most and not (self._failing.holds or self._standing.holds)
 
     def _grow(self) -> None:
-        """Use more slots again if the disk has room: half of it at most, since other files grow as well."""
+        """Use more slots again if the disk has room: at most half of the room, since other files grow as well."""
         self._standing.repeat()
         more = 0
         with suppress(StoreFault):
@@ -231,7 +233,7 @@ class DiskStore(DiskCache):
     # Containers
 
     def _write_container(self, container: Container) -> bool:
-        """False if the file no longer grows so far. Raises StoreFault."""
+        """Write a container to its slot; False if the file may no longer grow so far. Raises StoreFault."""
         slot = self._roster[container.id].slot
         self._look_up_displaced(slot)
         with self._lock:
@@ -253,9 +255,9 @@ class DiskStore(DiskCache):
         self._alarms.pop("write", None)
 
     def _suspect(self, slot: int, fault: StoreFault) -> None:
-        """A slot that fails again on a disk that works is used no more: being free, it would always be the next one.
+        """Give up a slot that fails again while the disk takes other data: being free, it would always be the next one.
 
-        A disk that is gone now and then, as one in a network, fails with each slot that is tried meanwhile.
+        A disk that is absent now and then, as on a network, fails with each slot that is tried meanwhile.
         """
         if self._suspected.setdefault(slot, self._taken) == self._taken or not self._takes_a_page():
             return
@@ -276,7 +278,7 @@ class DiskStore(DiskCache):
         return True
 
     def _look_up_displaced(self, slot: int) -> list[bytes]:
-        """Which chunks go with the container whose slot is about to be written over, if there is one."""
+        """The chunks that go with the container whose slot is about to be written over; none if there is none."""
         with self._lock:
             displaced = self._gone.displaced(slot)
             names = self._gone.names(displaced) if displaced is not None else []
@@ -330,14 +332,14 @@ class DiskStore(DiskCache):
             self._alarms.pop("index", None)
 
     def _not_committed(self, change: Change, written: list[Container], fault: StoreFault, size: int) -> bool:
-        """`size`: of the file of containers, in bytes; 0: unknown. True if that is to be cut."""
+        """`size`: of the file of containers, in bytes; 0: unknown. Returns True if that is to be cut."""
         self._beliefs.give_back()
         self._gone.refused(change)
         self._unlearn(written)
         relieved = isinstance(fault, DiskFull) and self._stop_growing(fault, size)
         if not relieved:
             self._index_failed(fault)
-        if not (relieved and written):  # notes alone, tried each second, would give up a container each second
+        if not (relieved and written):  # notes alone would be tried each second, and give up a container each time
             self._fail()
         return relieved
 
@@ -357,7 +359,7 @@ class DiskStore(DiskCache):
         self._index.commit(change)
 
     def _relieve_index(self, change: Change) -> None:
-        """Free pages of the map. Raises IndexFull, which names the process, if somebody else holds them."""
+        """Free pages of the map. Raises IndexFull, which names the process, if another process holds them."""
         self._index.clear_dead_readers()
         holders = ", ".join(map(str, self._index.foreign_readers()))
         if holders:
@@ -367,9 +369,9 @@ class DiskStore(DiskCache):
         self._evict_for_index(change)
 
     def _evict_for_index(self, change: Change) -> bool:
-        """The oldest container goes, and at once, so that its pages become free. False if it may not.
+        """Evict the oldest container and commit that at once, so that its index pages become free. False: none may go.
 
-        What the change that needs them had to note about it is not noted: nothing would ever remove that again.
+        The change that needs the pages must note nothing about that container: nothing would ever remove it again.
         """
         with self._lock:
             oldest = self._roster.evictable()
@@ -390,10 +392,10 @@ class DiskStore(DiskCache):
             self._gone.committed(removal)
         return True
 
-    # A failing disk. The lock is held, but where it says otherwise
+    # A failing disk. The caller holds the lock, except where it says otherwise
 
     def _write_failed(self, fault: StoreFault) -> None:
-        """Takes the lock."""
+        """A container could not be written. Takes the lock."""
         with self._lock:
             less = isinstance(fault, DiskFull) and self._stop_growing(fault)
             if not less:
@@ -415,11 +417,11 @@ class DiskStore(DiskCache):
     def _stop_growing(self, fault: DiskFull, size: int = 0) -> bool:
         """The disk is full, or the file may not be longer: use no slot above those in use.
 
-        Slots behind the file's end would fail one by one, and nothing be learned. False if that changes nothing.
-        Otherwise `_cut` has to follow: what lies behind the last slot goes back to the disk, for the index needs room,
-        too. If nothing lies there (`size`, the file's, says so), or the file had stopped growing already, the last
-        slot's container goes as well: containers differ in length, so those to come may need more room than those that
-        were there.
+        Otherwise slots behind the file's end would fail one by one, and nothing would be learned. Returns False if this
+        changes nothing. If True, the caller has to `_cut`: what lies behind the last slot goes back to the disk, since
+        the index needs room, too. If nothing lies there (as `size`, the file's, shows), or the file had stopped growing
+        already, the last slot's container goes as well: containers differ in length, so those to come may need more
+        room than those that were there.
         """
         highest = max((self._roster[one].slot for one in self._roster if self._settled(one)), default=0)
         if highest >= self._slots.limit or 0 < size <= (highest + 1) * self._layout.slot_bytes:
@@ -430,7 +432,7 @@ class DiskStore(DiskCache):
         self._gone.cut(highest)
         if isinstance(fault, FileTooLong):
             self._most = highest
-        elif first:  # others may follow: they are of the same full disk
+        elif first:  # later faults may be of the same full disk
             self._standing.begin()
         self._tell_of_room()
         return True
@@ -451,12 +453,12 @@ class DiskStore(DiskCache):
         )
 
     def _cut(self) -> None:
-        """Without the lock: the disk may take its time over it."""
+        """Cut the file behind the last slot. Without the lock: the disk may take long for it."""
         with suppress(StoreFault):
             self._file.cut(self._slots.limit)
 
     def _give_up(self, slot: int) -> int:
-        """Drop the container in that slot unless it is pinned; the highest slot that remains."""
+        """Drop the container in that slot unless it is pinned; returns the highest slot that remains."""
         for container in self._roster:
             if self._roster[container].slot == slot and not self._roster.pinned(container):
                 self._evict(container)

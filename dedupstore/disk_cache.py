@@ -1,4 +1,4 @@
-"""The store on disk but for its writes: what is in memory, how the rest gets there, and what of it is sound."""
+"""The store on disk, except for its writes: containers in memory, how others are read, and which chunks are sound."""
 
 import os
 from collections import OrderedDict
@@ -22,13 +22,15 @@ FOR_READING = 4
 """Slots of the cache that are never given to containers being filled or written, so that `load` always finds one."""
 
 MOST_UNWRITTEN = 64 << 20
-"""Bytes that are worth keeping from a lagging disk: more would only be lost by a crash."""
+"""Bytes that may wait for a lagging disk: a crash would only lose more."""
 _UNWRITTEN_PART = 4
-"""One part in so many of a small store: what waits cannot be evicted, so what comes might find no room."""
+"""Of a small store no more than one part in so many may wait: what waits cannot be evicted, so new chunks might find no
+room."""
 
 _FIRST_PAUSE = 10.0
 _LONGEST_PAUSE = 640.0
-"""Seconds without learning after the disk failed again and again. Each try may cost the oldest two containers."""
+"""Seconds without learning after the disk failed: at first, and after many times in a row. Each try may cost the oldest
+two containers."""
 
 _STEP = 16 << 20
 """Bytes of the index that are read ahead at once."""
@@ -37,8 +39,8 @@ _STEP = 16 << 20
 def _writers(slots: int) -> int:
     """How many containers may be filled at once in a cache of so many slots.
 
-    With slots of 2 MiB and the default cache 32: so many streams each fill one of their own. A stream that reads needs
-    two slots at most.
+    With slots of 2 MiB and the default cache it is 32: so many streams each fill a container of their own. A stream
+    that reads needs two slots at most.
     """
     return max(slots // 4, (slots - 16) // 2)
 
@@ -68,21 +70,21 @@ class DiskCache(ContainerStore):
         self._sealed: OrderedDict[int, Container] = OrderedDict()
         self._unwritten = 0
         self._stranded: set[int] = set()
-        """Containers that the disk did not take while they were pinned: what was referred to can be had until the last
-        pin ends. They take memory as those that wait to be written do, but nobody waits for them."""
+        """Containers that the disk did not take while they were pinned: their chunks can be had until the last pin
+        ends. They take memory as those that wait to be written do, but nobody waits for them."""
         self._idle: OrderedDict[int, int] = OrderedDict()
-        """Containers in memory that are on disk as well, and the number of the last read there; those that were read
-        to their ends first, then the least recently read."""
+        """Containers in memory that are on disk as well, and the number of the last read of each. Those that were read
+        to their ends come first, then the least recently read."""
         self._scatter = Scatter()
-        self._turnover = cache_bytes >> 14  # chunks of 16 KiB that the cache holds: after so many reads it has others
+        self._turnover = cache_bytes >> 14  # reads after which the cache has other contents: its chunks of 16 KiB
         self._reads = self._turnover  # number of the last read
         self._gone = Gone()
         self._failing = Pause(clock, _FIRST_PAUSE, _LONGEST_PAUSE)
-        """While it holds nothing is learned."""
+        """While this holds, nothing is learned."""
         self._read_ahead = 0
         """Bytes of the index file that were read ahead."""
         self._doubtful = False
-        """The index is damaged: the next opening has to look closely."""
+        """Whether the index is damaged, so that the next opening has to walk over it."""
 
     # Loop thread
 
@@ -123,14 +125,14 @@ class DiskCache(ContainerStore):
 
     @property
     def unwritten_max(self) -> int:
-        """As ChunkStore says. Beyond it what is under way has room: it may seal one container, and fill others."""
-        least = self._layout.slot_bytes - LARGEST_CHUNK  # of chunks, if the next one did not fit
+        """As ChunkStore says. Above it there is room for what is under way: it may seal one container, fill others."""
+        least = self._layout.slot_bytes - LARGEST_CHUNK  # bytes of chunks in a container that the next one did not fit
         most = max(0, (self._most_sealed - 1) * least - CONTAINER_BYTES)
         return min(MOST_UNWRITTEN, self._slots.limit * least // _UNWRITTEN_PART, most)
 
     @property
     def write_due(self) -> bool:
-        """As ChunkStore says. Never while writing fails: then it is tried as seldom as learning."""
+        """As ChunkStore says. Never while writing pauses after a failure: notes are tried as seldom as learning."""
         with self._lock:
             return not (self._doubtful or self._failing.holds) and self._beliefs.due(self._settled)
 
@@ -147,7 +149,7 @@ class DiskCache(ContainerStore):
         return container
 
     def _seal_open(self, writer: int) -> int:
-        """The id of the container that the writer has filled, or 0."""
+        """Seal the writer's container, which then waits to be written; returns its id, or 0 if there is none."""
         sealed = self._seal(writer)
         if sealed is None:
             return 0
@@ -205,7 +207,7 @@ class DiskCache(ContainerStore):
                 self._drop(container)
 
     def _drop(self, container: int) -> None:
-        """Forget a container that is not on the disk, and free its slot. Holds the lock."""
+        """Forget a container that is not on the disk, and free its slot. The caller holds the lock."""
         self._forget(container)
         self._slots.give(self._roster.remove(container).slot)
 
@@ -229,14 +231,14 @@ class DiskCache(ContainerStore):
     # Writer; the lock is held
 
     def _settle(self, containers: list[Container]) -> None:
-        """They are on the disk, and in its index: memory can do without them, and they may be evicted."""
+        """These containers are on the disk and in its index: they may leave memory, and be evicted."""
         for container in containers:
             self._unwritten -= self._sealed.pop(container.id).used
             self._roster[container.id].settled = True
             self._idle[container.id] = 0
 
     def _unlearn(self, containers: list[Container]) -> None:
-        """Drop containers that could not be written, each as soon as nobody keeps it."""
+        """Drop containers that could not be written, each as soon as it is not pinned."""
         for container in containers:
             self._unwritten -= self._sealed.pop(container.id).used
             self._figures.unlearned += len(container.fingerprints)
@@ -246,7 +248,7 @@ class DiskCache(ContainerStore):
             else:
                 self._drop(container.id)
 
-    # Reader; what begins with an underscore: writer, too
+    # Reader; methods that begin with an underscore: writer, too
 
     def load(self, name: bytes, *, whole: bool = False, soon: Iterable[bytes] = ()) -> None:
         """As ChunkStore says."""
@@ -271,12 +273,13 @@ class DiskCache(ContainerStore):
 
     @property
     def _has_room(self) -> bool:
-        """There is memory for one more container that nobody is likely to read before that one."""
+        """True if memory for one more container is free, or held by one that is hardly read any more."""
         read_at = next(iter(self._idle.values()), self._reads)
         return bool(self._slab) or read_at <= self._reads - self._turnover
 
     def prepare(self) -> bool:
-        """As ChunkStore says: the cache, then what the kernel reads ahead of the index, as far as it may stay there."""
+        """As ChunkStore says: first the cache, then the index, which the kernel reads ahead up to half of the host's
+        memory."""
         if self._slab.prepare():
             return True
         with suppress(StoreFault):
@@ -287,7 +290,7 @@ class DiskCache(ContainerStore):
         return False
 
     def _expect(self, names: Iterable[bytes]) -> None:
-        """A disk reads many chunks that lie apart in the time of a few, if it knows of them at once."""
+        """Tell the disk of chunks that lie apart: it reads many in the time of a few if it knows of them at once."""
         for name in names:
             with self._lock:
                 if not self._scatter.announce(name) or (extent := self._extent(name)) is None:
@@ -296,7 +299,7 @@ class DiskCache(ContainerStore):
             self._file.expect(*extent[1:])
 
     def _load_alone(self, name: bytes) -> bool:
-        """Read that chunk only, if that is the better way; False if not, or if its container is to be looked at."""
+        """Read that chunk only, if that is the better way; otherwise False: its container is to be loaded."""
         with self._lock:
             extent = self._extent(name) if self._scatter.scattered else None
             if extent is None:
@@ -317,7 +320,7 @@ class DiskCache(ContainerStore):
         return True
 
     def _extent(self, name: bytes) -> tuple[Place, int, int, int] | None:
-        """Of a chunk that lies on the disk, and there only: its place, slot, offset and length in bytes."""
+        """Place, slot, offset and length in bytes of a chunk that lies on the disk only; None of any other."""
         with suppress(StoreFault):
             container, entry, offset, length = self._index.locate(name) or (0, 0, 0, 0)
             row = self._roster.get(container)
@@ -329,7 +332,7 @@ class DiskCache(ContainerStore):
         return None
 
     def _load(self, container: int, *, measured: bool = False) -> None:
-        """`measured`: it counts how many of its chunks are read."""
+        """Load a container. `measured`: count how many of its chunks are read then."""
         with self._lock:
             row = self._roster.get(container)
             if row is None or not row.settled or container in self._containers:
@@ -348,10 +351,10 @@ class DiskCache(ContainerStore):
                 self._scatter.loaded(container, measured=measured)
 
     def _drop_astray(self, name: bytes, place: Place) -> None:
-        """The container is in memory, and its directory does not have the chunk where the index says: it is lost.
+        """Note the chunk as lost if its container is in memory but does not have it where the index says.
 
-        The index is damaged there, or the slot never took that container and has an older one of the same id. Whoever
-        asked would have it loaded again and again. The container has lost nothing that it lists.
+        The index is damaged there, or the slot never took that container and has an older one of the same id. Otherwise
+        the container would be loaded for the chunk again and again. It has lost no chunk that it lists.
         """
         with self._lock:
             if place[0] in self._containers and name not in self._places and self._index_leads_to(name, place):
@@ -373,14 +376,17 @@ class DiskCache(ContainerStore):
                 self._places[name] = place
 
     def _index_leads_to(self, name: bytes, place: Place) -> bool:
-        """True if it still does: the container lists also chunks that were dropped from it. The lock is held."""
+        """True if the index has the chunk there and it is not lost: a container also lists chunks that were dropped.
+
+        The caller holds the lock.
+        """
         with suppress(StoreFault):
             found = self._index.find(name)
             return found is not None and found[0] == place and self._gone.lost.get(name) != place[0]
         return False
 
     def _abandon(self, container: int, fault: StoreFault) -> None:
-        """The container cannot be read: its chunks are lost, its slot is free. Holds the lock."""
+        """Drop a container that cannot be read: its chunks are lost, its slot is free. The caller holds the lock."""
         if container not in self._roster:
             return
         self._forget(container)
@@ -409,7 +415,7 @@ class DiskCache(ContainerStore):
     # Verifying: writer
 
     def _verify_container(self, container: int, scratch: memoryview) -> int:
-        """How many chunks of it are sound, by the disk's account even where memory has the same."""
+        """How many of its chunks are sound, as they are on the disk, even if the container is in memory as well."""
         with self._lock:
             row = self._roster.get(container)
             held = self._containers.get(container)
@@ -434,7 +440,7 @@ class DiskCache(ContainerStore):
         return 0
 
     def _verify_chunk(self, held: Container, entry: int, row: Row) -> bool | None:
-        """Whether the chunk is sound; None if the store has it elsewhere or no more."""
+        """Whether the chunk is sound; None if the store has it elsewhere, or not any more."""
         name, place = held.fingerprints[entry], (held.id, entry)
         located = self._indexed_place(name) if row.settled else self._places.get(name)
         if located != place:
@@ -446,14 +452,14 @@ class DiskCache(ContainerStore):
         return False
 
     def _indexed_place(self, name: bytes) -> Place | None:
-        """Where the chunk lies by the index, whatever memory says. Takes the lock."""
+        """Where the chunk lies according to the index, whatever memory has. Takes the lock."""
         found = self._find_elsewhere(name)
         return None if found is None else found[0]
 
     def _recount(self, held: Container, row: Row, verdicts: list[bool | None]) -> None:
-        """Where the row counts other chunks than are sound, the index is damaged: put the row right.
+        """Correct a row that counts other chunks than are sound, as it does if the index is damaged.
 
-        If it counted more, so many of the others that the directory lists were lost.
+        If it counted more than these, so many of the other chunks that the directory lists are lost.
         """
         sound = {held.fingerprints[entry]: held.length(entry) for entry, verdict in enumerate(verdicts) if verdict}
         if (row.entries, row.bytes) == (len(sound), sum(sound.values())):
@@ -472,9 +478,9 @@ class DiskCache(ContainerStore):
             self._gone.recount(held.id)
 
     def _mistaken(self, name: bytes, container: int) -> int | None:
-        """The container for which the index leads to no chunk of that name; None if it leads to one.
+        """The container to which the index leads for that name, if the chunk is not there; None if it is.
 
-        `container`: if the index does not know the name.
+        If the index does not know the name, it is `container`.
         """
         place = self._indexed_place(name)
         if place is None:
@@ -483,5 +489,5 @@ class DiskCache(ContainerStore):
 
 
 def _physical_memory() -> int:
-    """Bytes."""
+    """The host's memory in bytes."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

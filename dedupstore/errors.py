@@ -1,4 +1,4 @@
-"""What can be wrong with a store, each with the data that the handler needs.
+"""The errors of a store, each with the data that its handler needs.
 
 `ChunkMissing` and `ChunkInvalid` concern one chunk and are ordinary events of replication: the peer is asked for the
 chunk. `StoreBusy` and `StoreUnusable` end the attempt to open a store, and are an operator's business. `StoreFault`

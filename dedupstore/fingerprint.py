@@ -8,7 +8,8 @@ from dedupstore.store import Buffer
 
 FINGERPRINT_BYTES: Final = 32
 CHECK_BYTES: Final = 8
-"""Of a fingerprint, so many first bytes show whether two sides computed the same one; they are too few to name it."""
+"""So many first bytes of a fingerprint show whether two sides computed the same one; they are too few to name a chunk.
+"""
 
 
 def fingerprint(data: Buffer) -> bytes:

@@ -1,4 +1,4 @@
-"""How a configured size is divided, and what of a store fits in: rules 3 and 4 of FORMAT.md, "Opening"."""
+"""How a configured size is divided, and what of a store fits into it: rules 3 and 4 of FORMAT.md, "Opening"."""
 
 from typing import NamedTuple
 
@@ -10,9 +10,9 @@ from dedupstore.roster import Row
 LEAST_BYTES = 64 << 20
 _LEAST_INDEX = 16 << 20
 _SMALL_FROM = 1 << 30
-"""Bytes of a store that has room for a container for each of many streams, if containers are small."""
+"""A store of fewer bytes has no room for a container for each of many streams, even if containers are small."""
 _SMALL_TO = 512 << 30
-"""In a larger one the list of small containers would take too much memory."""
+"""In a store of more bytes the list of small containers would take too much memory."""
 
 
 class Sizes(NamedTuple):
@@ -20,9 +20,9 @@ class Sizes(NamedTuple):
 
     index_bytes: int
     container_bytes: int
-    """With the superblock's slot."""
+    """The superblock's slot included."""
     new: Layout
-    """Of a store that is created now."""
+    """The layout of a store that is created now."""
 
     @classmethod
     def of(cls, size_bytes: int, new: Layout | None) -> "Sizes":
@@ -32,8 +32,8 @@ class Sizes(NamedTuple):
         return cls(index, size_bytes - index, new or (LARGE if few_or_many else SMALL))
 
     def map_bytes(self, present: int) -> int:
-        """How long the map of an index that has so many bytes has to be. Of a store that has shrunk they may be more
-        than there should be, and making the index smaller takes room of its own."""
+        """How long the map has to be of an index that has `present` bytes. If the store's size was lowered, these may
+        be more than it may have, and making the index smaller takes room of its own."""
         return self.index_bytes if present <= self.index_bytes else present + _LEAST_INDEX
 
     def slots(self, layout: Layout) -> int:
@@ -50,7 +50,8 @@ def containers_of(size_bytes: int) -> int:
 def fit(
     containers: ContainerFile, index: Index, meta: Meta, sizes: Sizes, alarms: dict[str, str]
 ) -> tuple[Index, list[tuple[int, Row]]]:
-    """The index, perhaps another one, and the rows of the containers that stay, the one that was filled first first."""
+    """Drop what does not fit. Returns the index, perhaps a new one, and the rows of the containers that stay, oldest
+    first."""
     rows = index.rows()
     slots = sizes.slots(containers.layout)
     kept = _within_file(rows, containers)
@@ -67,7 +68,7 @@ def fit(
 def _fit_index(
     index: Index, meta: Meta, sizes: Sizes, layout: Layout, rows: list[tuple[int, Row]]
 ) -> tuple[Index, list[tuple[int, Row]]]:
-    """Write an index too large for its map anew; as often as it still is, the oldest quarter of the containers goes."""
+    """Compact an index that is too large for its map; while it still is, drop the oldest quarter of the containers."""
     most = sizes.index_bytes
     while index.file_bytes() > most:
         most = _most_live(sizes.index_bytes, layout, index.page_bytes)
@@ -83,9 +84,9 @@ def _fit_index(
 
 
 def _most_live(map_bytes: int, layout: Layout, page_bytes: int) -> int:
-    """Bytes of an index without free pages that leave as much of its map as it takes to remove a container.
+    """Bytes that a compacted index may have, so that its map has room to remove a container.
 
-    With less nothing could be learned any more: nor could anything go to make room for it (`Index.crowded`).
+    With less room nothing could be learned any more, nor any container removed to make room for it (`Index.crowded`).
     """
     usable = map_bytes * 9 // 10
     return max(usable - 2 * layout.max_entries * page_bytes, usable // 3)

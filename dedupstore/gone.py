@@ -1,24 +1,25 @@
-"""What has gone from the store on disk, and its index has yet to forget: containers, and single chunks of others."""
+"""What is gone from the store on disk but not yet from its index: containers, and single chunks of others."""
 
 from dedupstore.index import Change
 
 
 class Gone:
-    """Not safe by itself: its store guards it with a lock.
+    """Not thread-safe: its store guards it with a lock.
 
-    A container that goes stays in the index until the next change is committed. One that is *displaced* stays longer:
-    another container will take its slot, and until that is written the slot still has it, and a crash brings it back.
+    A container that is removed stays in the index until the next change is committed. One that is *displaced* stays
+    longer: another container will take its slot, but until that is written the slot still has the old one, and a crash
+    brings it back.
     """
 
     def __init__(self) -> None:
         self.lost: dict[bytes, int] = {}
         """Chunks that are not sound, each with its container. (A plain table: each look-up in the index asks it.)"""
         self._containers: dict[int, list[bytes] | None] = {}
-        self._displaced: dict[int, int] = {}  # by slot; each is one of the containers, too
+        self._displaced: dict[int, int] = {}  # by slot; each container here is one of `_containers`, too
         self._recounted: set[int] = set()
 
     def remove(self, container: int, names: list[bytes] | None) -> None:
-        """The container goes, with chunks of those names; None: they have yet to be read from its slot.
+        """The container is removed, with chunks of those names; None: they have yet to be read from its slot.
 
         Places of chunks that are not named stay in the index until it is swept.
         """
@@ -26,28 +27,28 @@ class Gone:
         self._recounted.discard(container)
 
     def names(self, container: int) -> list[bytes] | None:
-        """Of the chunks in a container that goes, as `remove` was told."""
+        """The names of the chunks in a removed container, as `remove` was told."""
         return self._containers[container]
 
     def displace(self, slot: int, container: int) -> None:
-        """A container that goes is still in its slot, which another one will take."""
+        """A removed container is still in its slot, which another one will take."""
         self._displaced[slot] = container
 
     def displaced(self, slot: int) -> int | None:
-        """Which one that is."""
+        """The removed container that is still in that slot, or None."""
         return self._displaced.get(slot)
 
     def overwrite(self, slot: int) -> None:
-        """The slot is written over, or nobody will take it."""
+        """The slot is about to be written over, or nobody will take it."""
         self._displaced.pop(slot, None)
 
     def cut(self, slots: int) -> None:
-        """There are no slots above that number any more: nobody reads from there what went."""
+        """There are no slots above that number any more, so names of displaced containers cannot be read there."""
         for slot in [slot for slot in self._displaced if slot > slots]:
             self._containers[self._displaced.pop(slot)] = []
 
     def recount(self, container: int) -> None:
-        """Its row counted more or fewer chunks than are sound."""
+        """The container's row counted more or fewer chunks than are sound."""
         self._recounted.add(container)
 
     # -- what a change brings -------------------------------------------------------------------------------------
@@ -58,11 +59,11 @@ class Gone:
         return {gone: names or [] for gone, names in self._containers.items() if gone not in waiting}
 
     def changed(self) -> set[int]:
-        """Containers whose rows count other chunks now; some may have gone."""
+        """Containers whose rows count other chunks now; some may be gone."""
         return self._recounted.union(self.lost.values())
 
     def committed(self, change: Change) -> None:
-        """The index has forgotten what that change said."""
+        """The index has recorded that change: forget what it contained."""
         for container in change.removed:
             self._containers.pop(container, None)
         for name, container in change.lost.items():
@@ -71,6 +72,6 @@ class Gone:
         self._recounted.difference_update(change.rows)
 
     def refused(self, change: Change) -> None:
-        """The change could not be committed. The names of its chunks are given up: lists would pile up here."""
+        """The change could not be committed. The names that it has are dropped: lists would pile up here."""
         for container in change.removed:
             self._containers[container] = []

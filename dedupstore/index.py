@@ -1,13 +1,13 @@
 """The LMDB index: where each chunk lies, which containers there are, and what peers hold (FORMAT.md, `index/`).
 
-The only module that uses LMDB (`walk` and `nodes` look at its files). Every trouble leaves it as StoreFault or one of
-its kinds.
+This is the only module that uses LMDB (`walk` and `nodes` look at its files). Every error leaves it as a StoreFault or
+a subclass of that.
 
-The writer alone writes. All look up through one snapshot, a read transaction, that is replaced after each commit: while
-one is held, LMDB does not use again the pages that it sees. The writer begins and ends snapshots, too, and only inside
-or right behind a write transaction. Both write to the table of readers, a mapped file, with the GIL held: where the
-disk does not answer, a page fault there would stop the whole process. A write transaction touches the same page first,
-without the GIL. Calls that read through the snapshot, and `refresh`, are guarded by the store's lock.
+Only the writer writes. All look up through one snapshot, a read transaction that is replaced after each commit: while
+it is held, LMDB does not reuse the pages that it sees. The writer begins and ends snapshots, too, and only inside or
+right behind a write transaction. Beginning and ending one writes to the table of readers, a mapped file, with the GIL
+held: if the disk does not answer, a page fault there would stop the whole process. A write transaction touches the same
+page first, without the GIL. Calls that read through the snapshot, and `refresh`, are guarded by the store's lock.
 """
 
 import errno
@@ -32,18 +32,18 @@ from dedupstore.store import Place
 from dedupstore.walk import problems
 
 _KEYS_A_PAGE = 32
-"""Places of chunks in a page of the index at the least, on average."""
+"""Places of chunks in a page of the index: the average is no less."""
 _SWEEP_DIVISOR = 8
-"""A sweep for which the map has no room is tried with so many times fewer places a transaction."""
+"""If the map has no room for a sweep, it is tried again with so many times fewer places a transaction."""
 _COMPACT = "compact"
 FILES = "data.mdb", "lock.mdb", _COMPACT
-"""In its directory."""
+"""The entries that the index makes in its directory."""
 _LEAST_FREE = 1 << 20
-"""Bytes: a disk with less is full."""
+"""A disk with fewer free bytes is full."""
 _EPOCH_BYTES = 8
-"""Peers are told of no others."""
+"""Length of an epoch, as peers are told of it."""
 _MOST_ID = 1 << 63
-"""Of containers: nobody ever gets so far, and there is no number for many more."""
+"""The highest id of a container that is believed: no store gets so far, and there are no numbers for many more."""
 _CHUNK = Struct("<QHII")
 _ROW = Struct("<IHIQQ")
 """Values of the databases `chunk` and `container`."""
@@ -65,12 +65,12 @@ _NOT_AN_INDEX = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EINVAL)
 
 @dataclass(slots=True)
 class Change:
-    """What one transaction brings."""
+    """What one transaction changes."""
 
     next: int
     """The id that the next container will get."""
     removed: Mapping[int, list[bytes]] = field(default_factory=dict)
-    """Containers that go, with the fingerprints in them as far as they are known."""
+    """Containers that are removed, with the fingerprints in them as far as they are known."""
     added: list[tuple[Container, Row]] = field(default_factory=list)
     lost: Mapping[bytes, int] = field(default_factory=dict)
     """Chunks that turned out invalid, each with its container."""
@@ -82,7 +82,7 @@ class Change:
         return bool(self.removed or self.added or self.lost or self.rows or self.notes)
 
     def forget(self, container: int) -> None:
-        """It has gone since the change was put together: note nothing about it."""
+        """The container was removed since the change was put together: note nothing about it."""
         self.rows.pop(container, None)
         if self.notes is not None:
             self.notes.bits = {key: bits for key, bits in self.notes.bits.items() if key[1] != container}
@@ -108,14 +108,14 @@ class Index:
     """An open LMDB environment. Owned by one store; `close` it before the directory is moved."""
 
     def __init__(self, path: Path, map_bytes: int) -> None:
-        """Open or create it. Raises Damaged if it is not a sound LMDB file, DiskFull, or StoreFault otherwise."""
+        """Open or create the index. Raises Damaged if it is no sound LMDB file, DiskFull, or otherwise StoreFault."""
         self.path = path
         self._data = path / "data.mdb"
         self._reader: lmdb.Transaction[bytes] | None = None
         self._fresh: lmdb.Transaction[bytes] | None = None
-        """Taken after the last commit; what `_reader` will be."""
+        """The snapshot after the last commit, which `refresh` makes `_reader`."""
         self._spent: list[lmdb.Transaction[bytes]] = []
-        """To be given up by the writer."""
+        """Former snapshots, which the writer has yet to end."""
         self.map_bytes = map_bytes
         shutil.rmtree(path / _COMPACT, ignore_errors=True)
         with _translated():
@@ -127,7 +127,7 @@ class Index:
             )  # fmt: skip
         try:
             self.page_bytes: int = self._env.stat()["psize"]
-            """As of the host that made the index: 4 KiB on most, 16 or 64 on some (LMDB then takes 32)."""
+            """The page size of the host that made the index: 4 KiB on most, 16 or 64 on some (LMDB takes 32 for 64)."""
             self.clear_dead_readers()
             with _translated():
                 self._check_length()
@@ -137,8 +137,8 @@ class Index:
             raise
 
     def _check_length(self) -> None:
-        # A page beyond the end of a mapped file is not an error that can be caught but the end of the process. But LMDB
-        # writes no page that one transaction took and gave up again: where those are the last ones, nothing is missing.
+        # Touching a page beyond the end of a mapped file is no error that can be caught: it ends the process. But LMDB
+        # writes no page that one transaction took and gave up again: if those are the last ones, nothing is missing.
         used = (self._env.info()["last_pgno"] + 1) * self.page_bytes
         if self._data.stat().st_size < used:
             if problems(self.path):
@@ -175,14 +175,14 @@ class Index:
         return int.from_bytes(value, "little")
 
     def refresh(self) -> None:
-        """Look up in what the last commit left, from now on."""
+        """From now on, look up in the index as the last commit left it."""
         if self._fresh is not None:
             if self._reader is not None:
                 self._spent.append(self._reader)
             self._reader, self._fresh = self._fresh, None
 
     def _snapshot(self) -> "lmdb.Transaction[bytes]":
-        if self._reader is None:  # never in a store, which begins before anybody asks
+        if self._reader is None:  # never in a store: it calls `begin` before any look-up
             self._reader = self._env.begin()
         return self._reader
 
@@ -202,7 +202,7 @@ class Index:
             return [(_ID.unpack(key)[0], _unpack_row(value)) for key, value in txn.cursor()]
 
     def check(self) -> None:
-        """Raise Damaged if a place makes no sense: what no walk over the pages sees."""
+        """Raise Damaged if the place of a chunk is malformed, which no walk over the pages sees."""
         with _translated(), self._env.begin(self._chunk) as txn:
             for value in txn.cursor().iternext(keys=False, values=True):
                 _CHUNK.unpack(value)
@@ -222,11 +222,11 @@ class Index:
         return change.keys > self.room()
 
     def room(self) -> int:
-        """How many keys a change may have that is to find enough free pages.
+        """How many keys a change may have so that it finds enough free pages.
 
-        LMDB changes no page in place: each one touched is copied, and the pages that the transaction before gave up
-        are not free yet. So there must be room for what is live and twice for what is touched, which is never more
-        than what is live: a page for each key, as long as there are so many pages.
+        LMDB changes no page in place: each page that is touched is copied, and the pages that the transaction before
+        gave up are not free yet. So there must be room for all live pages and twice for those that are touched: one for
+        each key, but never more than are live.
         """
         with self._writing() as txn:  # writes nothing, but waits without the interpreter's lock
             stats = [txn.stat(database) for database in self._all]
@@ -241,17 +241,17 @@ class Index:
             return self._data.stat().st_size
 
     def read_ahead(self, start: int, length: int) -> None:
-        """Ask the kernel to have those bytes of the index file in memory: then look-ups need not wait for the disk."""
+        """Ask the kernel to read those bytes of the index file into memory: then look-ups do not wait for the disk."""
         with _translated(), open(self._data, "rb") as file:
             os.posix_fadvise(file.fileno(), start, length, os.POSIX_FADV_WILLNEED)
 
     def clear_dead_readers(self) -> None:
-        """Free what readers hold that ended without saying so."""
+        """Free what is held by readers whose process has ended without giving it up."""
         with _translated():
             self._env.reader_check()
 
     def foreign_readers(self) -> list[int]:
-        """Process ids of others that hold a snapshot now."""
+        """Ids of other processes that hold a snapshot now."""
         with _translated():
             table = self._env.readers()
         held = {pid for pid, snapshot in _readers(table) if snapshot != "-"}
@@ -260,7 +260,7 @@ class Index:
     # Writing: the writer, and while the store is being opened
 
     def begin(self, meta: Meta) -> None:
-        """Note that the store is open, from now on under its newest epoch; there is a snapshot to look up in."""
+        """Note that the store is open, from now on under its newest epoch, and take the first snapshot."""
         values = {
             b"version": meta.version.to_bytes(4, "little"),
             b"identity": meta.identity,
@@ -281,7 +281,10 @@ class Index:
             txn.put(b"clean", b"\1", db=self._meta)
 
     def commit(self, change: Change) -> None:
-        """All of the change or nothing; `refresh` makes it seen. Raises IndexFull, DiskFull, Damaged or StoreFault."""
+        """Commit all of the change or nothing; `refresh` makes it visible.
+
+        Raises IndexFull, DiskFull, Damaged or StoreFault.
+        """
         with self._writing() as txn:
             peers = list(txn.cursor(self._peer).iternext(values=False))
             for container, names in change.removed.items():
@@ -298,9 +301,9 @@ class Index:
         self._renew()
 
     def sweep(self, alive: Callable[[int], bool], most: int = 4096) -> None:
-        """Remove the places of chunks whose container is gone, `most` a transaction; `refresh` makes it seen.
+        """Remove the places of chunks whose container is gone, `most` in a transaction; `refresh` makes it visible.
 
-        Fewer, if the map has no room for so many: each may touch a page of its own.
+        It is fewer in a transaction if the map has no room for so many: each may touch a page of its own.
         """
         start: bytes | None = b""
         while start is not None:
@@ -314,7 +317,7 @@ class Index:
         self._renew()
 
     def compacted(self, map_bytes: int) -> "Index":
-        """Write the index anew without its free pages, put that in its place, and open it; this one is closed."""
+        """Write the index anew without its free pages, put that in its place, and open it; this object is closed."""
         fresh = self.path / _COMPACT
         with _translated():
             fresh.mkdir(mode=0o700)
@@ -422,7 +425,7 @@ class Index:
 
 
 def _sync_copy(copy: Path) -> None:
-    """LMDB neither syncs a copy nor gives it the mode of its own files. A name may reach the disk before the data."""
+    """Set the mode of a copy and sync it: LMDB does neither, and a new name may reach the disk before the data."""
     file = os.open(copy, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fchmod(file, 0o600)

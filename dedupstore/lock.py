@@ -1,4 +1,4 @@
-"""One process owns a store at a time."""
+"""The lock by which one process at a time owns a store."""
 
 import errno
 import fcntl
@@ -10,11 +10,11 @@ from pathlib import Path
 from dedupstore.errors import StoreBusy, StoreUnusable
 
 _BYTES = 512
-"""Of the file, always."""
+"""Length of the file, always."""
 
 
 def holder(directory: Path) -> str:
-    """Who has the store that is there, as StoreBusy says it; empty if nobody, or if this user may not look.
+    """The holder of the store in that directory, as StoreBusy names it; empty if none, or if this user may not look.
 
     Nothing is changed, but a process that wants the store in the same microsecond does not get it.
     """
@@ -40,13 +40,13 @@ def _written(file: int) -> str:
 class StoreLock:
     """The `lock` file of a store, held until `release` or the end of the process.
 
-    It names its holder until an orderly release; so if it does when nobody holds it, the last holder died. Such a
-    release leaves blanks, in the same place: on a disk that is full by then there is no room for a file cut to nothing,
-    and nobody could take the store any more.
+    The file names its holder until an orderly release; so if it names one while nobody holds it, the last holder died.
+    An orderly release leaves blanks in place of the name: if the file were cut to nothing, a disk that is full by then
+    would have no room for the next name, and nobody could take the store any more.
     """
 
     def __init__(self, directory: Path) -> None:
-        """Take it. Raises StoreBusy, which names the holder, or OSError."""
+        """Take the lock. Raises StoreBusy, which names the holder, StoreUnusable, or OSError."""
         self._file = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             self._take(directory)
@@ -64,7 +64,7 @@ class StoreLock:
                 raise
             raise StoreUnusable(f"store {directory} is on a file system without locks; use a local disk") from error
         self.orphaned = bool(_written(self._file))
-        """Whoever held it before has not released it in order."""
+        """Whether the last holder died, or left the store as if it had."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         self._write(f"process {os.getpid()} on {os.uname().nodename} since {now}")
 
@@ -72,8 +72,8 @@ class StoreLock:
         os.pwrite(self._file, f"{holder:<{_BYTES - 1}}\n".encode(), 0)
 
     def release(self, *, orderly: bool = True) -> None:
-        """Let others have the store; unless `orderly` it is left as if this process had died with it."""
+        """Let others have the store; unless `orderly`, it is left as if this process had died while holding it."""
         if orderly:
-            with suppress(OSError):  # then the next holder looks more closely than it need
+            with suppress(OSError):  # if this fails, the next holder walks over the index without need
                 self._write("")
         os.close(self._file)

@@ -1,4 +1,4 @@
-"""The store in memory: bounded, fast, gone with the process. The reference implementation of ChunkStore."""
+"""The store in memory: bounded, fast, lost with the process. The reference implementation of ChunkStore."""
 
 import os
 import time
@@ -14,18 +14,19 @@ from dedupstore.store import CONTAINER_BYTES, Place, StoreFigures
 
 LEAST_BYTES = 4 * CONTAINER_BYTES
 WRITERS_MAX = 64
-"""Containers being filled at once, if they are no more than an eighth of the store."""
+"""Containers that may be filled at once, as long as they are no more than an eighth of the store."""
 
 
 class MemoryStore(ContainerStore):
-    """Containers in one slab; the oldest makes room for the next. A new identity at each start: nobody believes it.
+    """Containers in one slab; the oldest makes room for the next. Each start draws a new identity, so that no peer
+    believes what the store held before.
 
     Takes up to `size_bytes` for chunks and at most a tenth more for finding them: a container has at most 1136
-    chunks, and a chunk takes about 300 bytes of Python's.
+    chunks, and a chunk takes about 300 bytes of Python objects.
     """
 
     def __init__(self, size_bytes: int, clock: Callable[[], float] = time.time) -> None:
-        """`clock` tells seconds since the epoch. Raises StoreUnusable for a size too small, or too large to get."""
+        """`clock` tells seconds since the epoch. Raises StoreUnusable if the size is too small, or not to be had."""
         if size_bytes < LEAST_BYTES:
             raise StoreUnusable(f"a memory store of {size_bytes} bytes is too small; give it at least 16 MiB")
         try:
@@ -62,16 +63,16 @@ class MemoryStore(ContainerStore):
             self._count_eviction(self._roster.remove(oldest).bytes)
 
     def _touch(self, place: Place) -> None:
-        """Being used does not make a container younger."""
+        """Does nothing: being read does not make a container younger."""
 
     def load(self, name: bytes, *, whole: bool = False, soon: Iterable[bytes] = ()) -> None:
-        """Everything is in memory already."""
+        """Does nothing: everything is in memory already."""
 
     def prefetch(self, name: bytes, *, spare: bool = False) -> None:
-        """Everything is in memory already."""
+        """Does nothing: everything is in memory already."""
 
     def write(self) -> None:
-        """Nothing is ever written."""
+        """Does nothing: nothing is ever written."""
 
     def prepare(self) -> bool:
         """As ChunkStore says; 2 GiB take about two seconds."""
@@ -91,7 +92,7 @@ class MemoryStore(ContainerStore):
         return sound, dropped
 
     def _verify_chunk(self, name: bytes, container: int) -> bool | None:
-        """Whether the chunk is sound; None if it has gone meanwhile."""
+        """Whether the chunk is sound; None if it is gone meanwhile."""
         with self._lock:
             place = self._places.get(name)
             if place is None or place[0] != container:

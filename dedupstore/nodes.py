@@ -1,7 +1,7 @@
-"""Whether the nodes of LMDB's pages lie one behind the other, as LMDB leaves them: what its own walk does not look at.
+"""Checks whether the nodes of LMDB's pages lie one behind the other, as LMDB leaves them; its own walk does not.
 
-A node says how long its key and its value are. Where it says too much, it seems to be fine as long as it is only read;
-but when it is deleted LMDB moves what lies before it by so much, over others. (LMDB's data format 0.9.)
+A node says how long its key and its value are. If it says too much, it seems to be fine as long as it is only read; but
+when it is deleted, LMDB moves what lies before it by that length, over other nodes. (LMDB's data format 0.9.)
 """
 
 import os
@@ -10,24 +10,25 @@ from struct import Struct, unpack_from
 from typing import BinaryIO
 
 _HEADER = Struct("=10xHHH")
-"""Of a page: flags, where the list of its nodes ends, and where the first node begins."""
+"""Header of a page: flags, the offset at which the list of its nodes ends, and that at which the first node begins."""
 _HEADER_BYTES = 16
 _NODE = Struct("=HHHH")
-"""Length of the value, low and high half (of a branch's node: the page that it leads to), flags, length of the key."""
+"""Head of a node: length of the value, low and high half (in a branch: number of the page it leads to), flags, length
+of the key."""
 _PAGE_NUMBER = Struct("=Q")
 _BRANCH = 0x01
 _LEAF = 0x02
 _BIG = 0x01
 _SUBTREE = 0x02
 _ROOT = 40
-"""Where a subtree's record has the number of its first page."""
+"""Offset in a subtree's record of the number of its first page."""
 _NONE = (1 << 64) - 1
 
 
 def gaps(file: BinaryIO, page_bytes: int, roots: list[int]) -> Iterator[int]:
-    """Numbers of the pages below these roots whose nodes overlap, or have room between them.
+    """Numbers of the pages below these roots whose nodes overlap, or have gaps between them.
 
-    The file was walked over, and no page leads astray.
+    The file must have been walked over before: the numbers of pages in it are taken to be right.
     """
     todo = [page for page in roots if page != _NONE]
     while todo:
@@ -48,13 +49,13 @@ def gaps(file: BinaryIO, page_bytes: int, roots: list[int]) -> Iterator[int]:
 
 
 def _branch(content: bytes, start: int) -> tuple[int, int]:
-    """Where the node ends, and the page to which it leads."""
+    """The offset at which the node ends, and the number of the page to which it leads."""
     low, high, highest, key = _NODE.unpack_from(content, start)
     return start + _even(_NODE.size + key), low | high << 16 | highest << 32
 
 
 def _leaf(content: bytes, start: int) -> tuple[int, int]:
-    """As `_branch`: that is the first page of a subtree, if it has one."""
+    """As `_branch`; the page is the first one of the node's subtree, or _NONE if it has none."""
     low, high, flags, key = _NODE.unpack_from(content, start)
     value = start + _NODE.size + key
     below = _PAGE_NUMBER.unpack_from(content, value + _ROOT)[0] if flags & _SUBTREE else _NONE

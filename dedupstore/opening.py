@@ -1,6 +1,6 @@
 """Opening a store on disk, by the five rules of FORMAT.md, "Opening".
 
-`parts` has what the second rule says of the directory, `fitting` the third and the fourth.
+`parts` implements what the second rule says of the directory, `fitting` the third and the fourth rule.
 """
 
 import os
@@ -25,7 +25,7 @@ _EPOCHS_KEPT = 16
 
 @dataclass(slots=True)
 class StoreFiles:
-    """An open store's files and what they said."""
+    """An open store's files, and what was read from them."""
 
     path: Path
     lock: StoreLock
@@ -43,9 +43,10 @@ class StoreFiles:
 def open_files(
     path: Path, size_bytes: int, clock: Callable[[], float], new: Layout | None, *, walk: bool, keep: bool
 ) -> StoreFiles:
-    """Open or create the store; `new`: with slots like that; `walk`: over its index, even if it was closed in order.
+    """Open or create the store.
 
-    `keep`: one that cannot be trusted is refused, and stays. Raises StoreBusy or StoreUnusable.
+    `new`: the layout of a store that is created. `walk`: walk over the index even if it was closed in order. `keep`: a
+    store that cannot be trusted is refused, and stays in its place. Raises StoreBusy or StoreUnusable.
     """
     if size_bytes < LEAST_BYTES:
         raise StoreUnusable(f"a disk store of {size_bytes} bytes is too small; give it at least 64 MiB")
@@ -63,7 +64,10 @@ def open_files(
 
 
 def close_files(index: Index, containers: ContainerFile, lock: StoreLock, epochs: tuple[bytes, ...] | None) -> None:
-    """`epochs`: those that peers know; None if the index is doubtful, for the next opening to look closely."""
+    """Close all files. `epochs`: those to be kept; None if the index is doubtful: the next opening walks over it then.
+
+    Peers know the epochs that are kept.
+    """
     if epochs is not None:
         with suppress(StoreFault):
             index.end(epochs)
@@ -91,7 +95,7 @@ def _open_owned(
 
 
 def _open_trusted(path: Path, lock: StoreLock, sizes: Sizes, walk: bool, alarms: dict[str, str]) -> StoreFiles:
-    """Raises Damaged, and leaves nothing open, if what is there is not to be trusted."""
+    """Open or create the store. Raises Damaged, and leaves nothing open, if what is there cannot be trusted."""
     containers, index, meta = _open_pair(path, sizes, walk)
     try:
         index, rows = fit(containers, index, meta, sizes, alarms)
@@ -124,7 +128,7 @@ def _begin_epoch(path: Path, index: Index, meta: Meta) -> None:
 def _open_pair(path: Path, sizes: Sizes, walk: bool) -> tuple[ContainerFile, Index, Meta]:
     containers = ContainerFile(path / "containers")
     try:
-        if walk:  # before LMDB sees the index: on a damaged one it may end the process
+        if walk:  # before LMDB opens the index: a damaged one may make it end the process
             _walk(path / "index")
         index = _open_index(path / "index", sizes, walked=walk)
     except BaseException:
@@ -146,7 +150,7 @@ def _open_index(path: Path, sizes: Sizes, *, walked: bool) -> Index:
     except StoreFault as fault:
         if type(fault) is StoreFault and not walked:
             with suppress(OSError):
-                _walk(path)  # LMDB may lack the memory for as many pages as a damaged index says that it has
+                _walk(path)  # a damaged index may claim more pages than LMDB finds memory for
         raise
 
 

@@ -1,4 +1,4 @@
-"""What a store's directory holds: its parts, what is not the store's, and copies that were set aside."""
+"""What a store's directory holds: the store's parts, copies that were set aside, perhaps things of somebody else."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ _SET_ASIDE_KEPT = 3
 _SET_ASIDE = "set-aside-"
 _PARTS = ("containers", "index")
 _EMPTY_DISK = "lost+found"
-"""`index` may be a disk of its own."""
+"""`index` may be a disk of its own, and then has this directory."""
 _APART = "name a directory of its own as store.path, or move that away"
 
 _REMEDIES: dict[object, str] = {
@@ -30,7 +30,7 @@ _REMEDIES: dict[object, str] = {
 
 
 def purge(path: Path) -> None:
-    """Delete everything that the store keeps; its next opening finds a new one. Raises StoreBusy or StoreUnusable."""
+    """Delete everything that the store keeps; the next opening creates a new one. Raises StoreBusy or StoreUnusable."""
     try:
         if not _present(path):
             return
@@ -41,7 +41,7 @@ def purge(path: Path) -> None:
             refuse_strangers(path)
             for name in names:
                 _delete(path / name)
-        except BaseException:  # what is left of it may be of one who died with it
+        except BaseException:  # what is left may be of a holder that died
             lock.release(orderly=not lock.orphaned)
             raise
         lock.release()
@@ -50,7 +50,7 @@ def purge(path: Path) -> None:
 
 
 def make(path: Path) -> None:
-    """Make the directory unless it is there. Raises StoreUnusable, and OSError."""
+    """Make the directory unless it exists. Raises StoreUnusable or OSError."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
@@ -60,7 +60,7 @@ def make(path: Path) -> None:
 
 
 def _refuse_links(path: Path, names: tuple[str, ...]) -> None:
-    """What they lead to would stay, or only a part would go. Raises StoreUnusable."""
+    """Refuse to purge symbolic links: what they lead to would stay, or be purged in part. Raises StoreUnusable."""
     links = [name for name in names if (path / name).is_symlink()]
     if links:
         remedy = "delete the link, and what it leads to"
@@ -68,8 +68,8 @@ def _refuse_links(path: Path, names: tuple[str, ...]) -> None:
 
 
 def refuse_strangers(path: Path) -> None:
-    """No store makes a directory `containers`, nor an `index` without its own files: they are somebody else's, as are
-    podman's images in /var/lib. Raises StoreUnusable, and OSError."""
+    """Refuse a directory `containers`, and an `index` without a store's files. No store makes these: they are somebody
+    else's, as are podman's images in /var/lib. Raises StoreUnusable or OSError."""
     place, index = path / "containers", path / "index"
     if place.is_dir():
         raise StoreUnusable(f"store {path}: {place} is a directory, which no store makes; {_APART}")
@@ -79,7 +79,10 @@ def refuse_strangers(path: Path) -> None:
 
 
 def refuse_loose_ends(path: Path) -> None:
-    """A disk that is not mounted is no reason to set aside what is there of the store. Raises StoreUnusable."""
+    """Refuse links that lead nowhere: a disk that is not mounted is no reason to set the rest of the store aside.
+
+    Raises StoreUnusable.
+    """
     loose = [path / name for name in _PARTS if (path / name).is_symlink() and not (path / name).exists()]
     if loose:
         remedy = "mount what it leads to, or delete it"
@@ -87,8 +90,8 @@ def refuse_loose_ends(path: Path) -> None:
 
 
 def refuse_half(path: Path) -> None:
-    """Opening would begin the other half, in the way of the one that was moved or is not mounted. Raises
-    StoreUnusable."""
+    """Refuse a store of which only one half is there: opening it would create the other half, in the way of the one
+    that was moved or is not mounted. Raises StoreUnusable."""
     gone = [part for part in (path / "containers", path / "index" / FILES[0]) if not _present(part)]
     if len(gone) == 1:
         remedy = "put it back, or the next start of the site begins an empty store"
@@ -96,7 +99,7 @@ def refuse_half(path: Path) -> None:
 
 
 def _present(path: Path) -> bool:
-    """Raises OSError if it cannot be looked at, for which `Path.exists` of Python 3.14 says that nothing is there."""
+    """True if the path exists. Raises OSError if that cannot be told: `Path.exists` of Python 3.14 returns False."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -105,18 +108,18 @@ def _present(path: Path) -> bool:
 
 
 def set_aside(path: Path, now: float) -> None:
-    """Move all parts into a directory of their own, and delete the oldest beyond three. Raises OSError."""
+    """Move all parts into a directory of their own, and delete the oldest such copies beyond three. Raises OSError."""
     name = _SET_ASIDE + datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ")
     names = [name, *(f"{name}-{count}" for count in range(2, 100))]
     place = next(path / name for name in names if not (path / name).exists())
     place.mkdir(mode=0o700)
     try:
         _move(path, place)
-    except OSError:  # as with a disk that is mounted as `index`: all stays where it is, or each try would make a copy
+    except OSError:  # a disk may be mounted as `index`: all stays in place, otherwise each try would leave a copy
         _move(place, path)
         place.rmdir()
         raise
-    # By a clock that was set back this one is older than the others, and would go at once.
+    # If the clock was set back, this copy seems older than the others, and would be deleted at once.
     others = [old for old in _set_aside_names(path) if old != place.name]
     for old in others[: 1 - _SET_ASIDE_KEPT]:
         _delete(path / old)
@@ -129,13 +132,16 @@ def _move(source: Path, target: Path) -> None:
 
 
 def _set_aside_names(path: Path) -> list[str]:
-    """Oldest first."""
+    """Names of the copies that were set aside, oldest first."""
     found = [entry for entry in path.iterdir() if entry.name.startswith(_SET_ASIDE)]
     return [entry.name for entry in sorted(found, key=lambda entry: (entry.lstat().st_mtime_ns, entry.name))]
 
 
 def warn_of_copies(path: Path, alarms: dict[str, str]) -> None:
-    """Copies that were set aside are an alarm, and so is why, until somebody has deleted them. Raises OSError."""
+    """Raise an alarm for copies that were set aside; end it, and the one that says why, once they were deleted.
+
+    Raises OSError.
+    """
     names = _set_aside_names(path)
     if names:
         alarms["set-aside"] = f"Beside the store lie copies that were set aside; delete {', '.join(names)} in {path}."
@@ -159,8 +165,8 @@ def in_words(error: BaseException) -> str:
 
 
 def remedy_for(error: BaseException) -> str:
-    """What an operator may do about it."""
-    if isinstance(error, DiskFull):  # as LMDB reports it, it may be an I/O error
+    """What an operator may do about the error."""
+    if isinstance(error, DiskFull):  # its cause, as LMDB reports it, may be an I/O error
         return _REMEDIES[errno.ENOSPC]
     cause = error.__cause__ or error
     code = getattr(cause, "errno", None) or getattr(cause, "code", None)

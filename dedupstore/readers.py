@@ -1,4 +1,4 @@
-"""LMDB's table of readers, `lock.mdb`: made, and tried, before LMDB maps it."""
+"""Makes LMDB's table of readers, `lock.mdb`, and tries to map it, before LMDB does."""
 
 import errno
 import mmap
@@ -9,17 +9,17 @@ from dedupstore.errors import StoreFault
 
 READERS = 16
 _TABLE_BYTES = 192 + (READERS - 1) * 64
-"""With so many readers. In a longer one LMDB would find room for more."""
+"""Length of the table for so many readers. In a longer one LMDB would find room for more."""
 
 
 def make_table(table: Path) -> None:
-    """Raises OSError if there is no room for it, StoreFault where no file can be mapped."""
+    """Make the table. Raises OSError if there is no room for it, StoreFault if the file system cannot map files."""
     _allocate(table)
     _try_to_map(table)
 
 
 def _allocate(table: Path) -> None:
-    """LMDB maps its table of readers without having written it: on a full disk, touching it ends the process."""
+    """Allocate the table on disk: LMDB maps it without writing it, and on a full disk touching it ends the process."""
     file = os.open(table, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         os.posix_fallocate(file, 0, _TABLE_BYTES)
@@ -31,7 +31,7 @@ def _allocate(table: Path) -> None:
 
 
 def _try_to_map(table: Path) -> None:
-    """As LMDB will. Where no file can be mapped (9p, FUSE) that is no damage, though some say so by EINVAL."""
+    """Map the table as LMDB will. A file system that maps no files (9p, FUSE) is no damage, but some report EINVAL."""
     try:
         with table.open("r+b") as file:
             if os.fstat(file.fileno()).st_size:

@@ -1,4 +1,4 @@
-"""Which containers there are, in the order in which they will go, and which must stay for now."""
+"""The list of containers, in the order in which they will be evicted, and which of them must stay for now."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
@@ -11,21 +11,21 @@ class Row:
 
     slot: int
     entries: int = 0
-    """Chunks that can still be had."""
+    """How many of its chunks can still be read."""
     bytes: int = 0
-    """Their sum."""
+    """Bytes of these chunks together."""
     sealed: int = 0
-    """Seconds since the epoch."""
+    """When it was sealed, in seconds since the epoch; 0 if it is not."""
     settled: bool = False
-    """It may be evicted: it is neither being filled nor waiting to be written."""
+    """Whether it may be evicted: it is neither being filled nor waiting to be written."""
     before: int = 0
     """The container that the same writer filled before, or 0."""
 
 
 class Roster:
-    """First in, first out: the oldest container goes when room is needed, and nothing goes while it is pinned.
+    """First in, first out: the oldest container is evicted when room is needed, and none while it is pinned.
 
-    Not safe by itself: its store guards it with a lock.
+    Not thread-safe: its store guards it with a lock.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class Roster:
         return len(self._rows)
 
     def __iter__(self) -> Iterator[int]:
-        """Ids, in the order in which they will go."""
+        """Ids of containers, in the order in which they will be evicted."""
         return iter(self._rows)
 
     def __getitem__(self, container: int) -> Row:
@@ -61,9 +61,9 @@ class Roster:
         self.bytes += row.bytes
 
     def seal(self, container: int, entries: int, used: int, sealed: int) -> None:
-        """Note that the container was filled, with that many chunks of so many bytes in all.
+        """Note that the container was filled, with `entries` chunks of `used` bytes in all.
 
-        Its turn to go counts from now on: one that was begun long ago by a writer with little to say is not old.
+        Its age counts from now on: a container that was begun long ago by a slow writer holds young chunks, too.
         """
         row = self._rows[container]
         self._rows.move_to_end(container)
@@ -83,7 +83,7 @@ class Roster:
         self.recount(container, max(0, row.entries - 1), max(0, row.bytes - length))
 
     def recount(self, container: int, entries: int, used: int) -> None:
-        """Note that the container has so many chunks, of so many bytes in all."""
+        """Note that the container has `entries` chunks of `used` bytes in all."""
         row = self._rows[container]
         self.chunks += entries - row.entries
         self.bytes += used - row.bytes
@@ -107,11 +107,11 @@ class Roster:
         return next((row for row in self._rows.values() if row.sealed), None)
 
     def evictable(self) -> int | None:
-        """The oldest container that may go now: pinned ones are passed over, so learning goes on while any may."""
+        """The oldest container that may be evicted now. Pinned ones are passed over, so that learning goes on."""
         return next((one for one, row in self._rows.items() if row.settled and not self._pins[one]), None)
 
     def pin(self, container: int) -> None:
-        """Keep it from eviction; counted."""
+        """Keep the container from eviction; pins are counted."""
         self._pins[container] += 1
 
     def unpin(self, container: int) -> None:
@@ -121,5 +121,5 @@ class Roster:
             del self._pins[container]
 
     def pinned(self, container: int) -> bool:
-        """Whether anybody keeps it."""
+        """True if the container has a pin."""
         return container in self._pins

@@ -1,9 +1,9 @@
-"""Whether the chunks that are read lie scattered: then each is read alone, without the container that it lies in.
+"""Decides whether the chunks that are read lie scattered: then each is read alone, without its container.
 
 Data mostly comes back in the order in which it was stored: one read of a container brings the next hundred chunks. A
 volume that a database wrote for months, and that is sent anew from its start, comes back in another order: it needs a
 chunk here and one there, and megabytes would be read for each. A disk reads such chunks in a fraction of the time if it
-is told of many at once, so it hears of those that streams want next.
+is told of many at once, so it is told of those that streams want next.
 """
 
 from collections import OrderedDict
@@ -11,40 +11,41 @@ from collections import OrderedDict
 from dedupstore.store import Place
 
 _WORTH_LOADING = 1 / 8
-"""Part of a container's chunks that has to be read before it leaves memory for loading it to be worth it."""
+"""Loading a container is worth it if at least this part of its chunks is read before it leaves memory."""
 _WEIGHT = 1 / 16
-"""Of the newest container in the moving average of that part."""
+"""Weight of the newest container in the moving average of that part."""
 _COUNTED = 64
-"""Containers, those last read from, of which it is counted how many chunks were read alone."""
+"""Containers for which chunks read alone are counted: those last read from."""
 _TOLD_MAX = 32
-"""Chunks that the disk is told of and has not been asked for yet: as many as a hard disk puts in order (NCQ). Whoever
-wants another one waits behind them."""
+"""Chunks that the disk is told of and has not been asked for yet, at most: as many as a hard disk puts in order (NCQ).
+Any other chunk has to wait behind them."""
 _ANNOUNCED_FOR = 128
-"""Chunks that are asked for, after which one that was announced is forgotten: perhaps nobody wants it any more. Each of
-them announces a few dozen, so that is also what bounds those that are remembered."""
+"""An announced chunk is forgotten after so many were asked for: perhaps nobody wants it any more. Each that is asked
+for announces a few dozen, so this also bounds how many are remembered."""
 _KEPT = 32
-"""Chunks that were read alone: more than the reader has read before the loop comes round."""
+"""Chunks read alone that are kept: more than the reader reads before the loop comes round."""
 
 
 class Scatter:
-    """Not safe by itself: its store guards it with a lock."""
+    """What is known of the reads of one store. Not thread-safe: its store guards it with a lock."""
 
     def __init__(self) -> None:
-        self._used = 1.0  # part of the chunks that were read, of containers that left memory lately
-        self._read: dict[int, int] = {}  # chunks that were read, by container in memory
-        self._alone: OrderedDict[int, int] = OrderedDict()  # chunks that were read alone, by container
-        self._wanted = 0  # chunks that were asked for
-        self._announced: OrderedDict[bytes, int] = OrderedDict()  # chunks, and the value of `_wanted` then
-        self._told: dict[bytes, int] = {}  # of these, what the disk has yet to be asked for, with its container
+        self._used = 1.0  # part of a container's chunks that was read in memory: average of those that left lately
+        self._read: dict[int, int] = {}  # by container in memory: how many chunks were read
+        self._alone: OrderedDict[int, int] = OrderedDict()  # by container: how many chunks were read alone
+        self._wanted = 0  # how many chunks were asked for
+        self._announced: OrderedDict[bytes, int] = OrderedDict()  # by chunk: the value of `_wanted` then
+        self._told: dict[bytes, int] = {}  # by announced chunk that the disk is yet to be asked for: its container
         self._kept: OrderedDict[tuple[bytes, Place], bytes] = OrderedDict()
 
     # -- containers --------------------------------------------------------------------------------------------
 
     def loaded(self, container: int, *, measured: bool) -> None:
-        """It came to memory. `measured`: for one of its chunks; what was read of it alone before counts as well.
+        """The container was loaded. `measured`: for one of its chunks, so that reads of it are counted.
 
-        One of which chunks were read alone is measured in any case: where runs bring data in order again, containers
-        come only for what lies behind such a chunk. The disk is not asked for any chunk of it now.
+        If chunks of it were read alone before, they count, and it is measured in any case: when runs bring data in
+        order again, containers are loaded only for what lies behind such a chunk. The disk will not be asked for any
+        single chunk of it now.
         """
         alone = self._alone.pop(container, 0)
         if measured or alone:
@@ -53,19 +54,19 @@ class Scatter:
             del self._told[name]
 
     def touched(self, container: int) -> None:
-        """A chunk of it is read."""
+        """A chunk of the container is read."""
         if container in self._read:
             self._read[container] += 1
 
     def left(self, container: int, chunks: int) -> None:
-        """It leaves memory, with so many chunks."""
+        """The container, which has so many chunks, leaves memory."""
         read = self._read.pop(container, None)
         if read is not None:
             self._used += (min(1.0, read / max(1, chunks)) - self._used) * _WEIGHT
 
     @property
     def scattered(self) -> bool:
-        """True while containers are hardly worth reading."""
+        """True while containers are not worth loading."""
         return self._used < _WORTH_LOADING
 
     # -- chunks that are read alone ------------------------------------------------------------------------------
@@ -92,8 +93,8 @@ class Scatter:
     def alone(self, container: int, chunks: int) -> bool:
         """Whether a chunk of the container, which has so many, is to be read alone.
 
-        Not once that was so with as many of them as would have made the container worth loading: they may be wanted in
-        order again.
+        It is not once so many were read alone that loading the container would have been worth it: they may be wanted
+        in order again.
         """
         count = self._alone.get(container, 0) + 1
         if count > max(1, chunks * _WORTH_LOADING):
@@ -105,10 +106,10 @@ class Scatter:
         return True
 
     def keep(self, name: bytes, place: Place, data: bytes) -> None:
-        """A chunk that was read alone, not verified yet.
+        """Keep a chunk that was read alone and is not verified yet.
 
-        By its place, too: what was read while the slot was written over says nothing of where the chunk was stored
-        since. What turns out to be wrong goes as anything else: its place is not looked up again.
+        It is kept by its place as well: if it was read while the slot was written over, that says nothing of the place
+        where the chunk was stored since. Wrong data need not be removed: its place is not looked up again.
         """
         self._kept[name, place] = data
         self._kept.move_to_end((name, place))
@@ -116,5 +117,5 @@ class Scatter:
             self._kept.popitem(last=False)
 
     def get(self, name: bytes, place: Place) -> bytes | None:
-        """It, if it is still there."""
+        """The chunk that was kept for that place, if it is still there."""
         return self._kept.get((name, place))

@@ -1,9 +1,9 @@
 """The ChunkStore interface: what every store promises, and the figures that it keeps.
 
 Three threads meet here, one of each kind. The *loop* thread (an event loop) calls everything that is not marked
-otherwise; none of that may wait for a disk. What may is called by the *reader* and the *writer*, two so that who reads
-does not wait for a write that hangs. Implementations make them safe against each other. (A store that only one thread
-knows may be used by that for everything.)
+otherwise; none of that may wait for a disk. What may wait is called by the *reader* and the *writer*: they are two, so
+that reads do not wait for a write that hangs. Implementations make the threads safe against each other. (A store that
+only one thread uses may be used by it for everything.)
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -13,14 +13,14 @@ from typing import Protocol
 Buffer = bytes | bytearray | memoryview
 
 CONTAINER_BYTES = 4 << 20
-"""Of a container's slot, header and directory included: in memory, and on disk in stores below 1 GiB or above 512 GiB
-and in those of earlier versions. Others have slots of half as many (FORMAT.md)."""
+"""Bytes of a container's slot, header and directory included: in memory, and on disk in stores below 1 GiB or above 512
+GiB and in those of earlier versions. Other stores have slots of half as many (FORMAT.md)."""
 
 
 Place = tuple[int, int]
-"""Where a chunk lies: its container, whose ids count from 1 and are never used again, and its entry there, from 0.
+"""Where a chunk lies: the id of its container (ids count from 1 and are never used again), and its entry there, from 0.
 
-Plain tuples of numbers: there may be millions, and the garbage collector looks at each once and then never again."""
+It is a plain tuple of numbers: there may be millions, and the garbage collector looks at each only once."""
 
 
 @dataclass(slots=True)
@@ -46,18 +46,18 @@ class StoreFigures:
     evicted_containers: int = 0
     evicted_bytes: int = 0
     unlearned: int = 0
-    """Chunks that were not stored, for want of room or health."""
+    """Chunks that were not stored, because there was no room or the disk failed."""
     unlearned_bytes: int = 0
     loads: int = 0
-    """Containers read from disk, or chunks alone."""
+    """Reads from disk, of a container or of a chunk alone."""
     unwritten_bytes: int = 0
-    """Sealed containers that wait to be written."""
+    """Bytes of sealed containers that wait to be written."""
     oldest_seconds: float = 0.0
-    """Since the container that was filled first was; 0 while none is full."""
+    """Seconds since the oldest container was filled; 0 while none is full."""
     hits_by_age: list[int] = field(default_factory=list)
     """One look-up in 256 that found its chunk, by age: the newest tenth of the store first."""
     missed_by_size: list[tuple[int, float]] = field(default_factory=list)
-    """An estimate: look-ups that a store that many times as large would have answered, beyond the hits."""
+    """For some factors, an estimate: missed look-ups that a store so many times as large would have answered."""
     alarms: list[str] = field(default_factory=list)
     """What an operator must know now, one sentence each, with the remedy."""
 
@@ -74,20 +74,20 @@ class ChunkStore(Protocol):
         """8 random bytes each time the store was opened, newest first, at most 16."""
 
     def announce(self) -> None:
-        """A peer is told of the epochs. What no peer was told of is taken back when the store is closed."""
+        """A peer is told of the epochs. If none ever is, the newest epoch is taken back when the store is closed."""
 
     @property
     def alarms(self) -> tuple[str, ...]:
         """What is wrong now, one sentence each; empty when healthy. Cheap."""
 
     def find(self, fingerprint: bytes) -> Place | None:
-        """Where the chunk lies, or None. Reads the index only; says nothing about the data's health."""
+        """Where the chunk lies, or None. Reads the index only, so the data may still turn out to be damaged."""
 
     def put(self, fingerprint: bytes, data: Buffer, writer: int = 0) -> Place | None:
-        """Copy the chunk in and say where; if it is held already, where it lies. None: passed unlearned.
+        """Copy the chunk in, unless it is held already; returns where it lies. None: it was not stored.
 
         `writer` is any number: chunks of one writer are kept together as far as there is room for that.
-        The caller has computed the fingerprint from this very data. Never raises for a disk's sake.
+        The caller has computed the fingerprint from this very data. Never raises because of a disk.
         """
 
     def read(self, fingerprint: bytes) -> bytes | None:
@@ -99,25 +99,25 @@ class ChunkStore(Protocol):
     def load(self, fingerprint: bytes, *, whole: bool = False, soon: Iterable[bytes] = ()) -> None:
         """Reader: fetch the chunk's container (its neighbours come along), so that `read` can answer.
 
-        Where what is read lies scattered it may be the chunk alone, unless `whole` says that its neighbours are wanted,
-        too. A container that cannot be read is dropped, so that `read` then raises ChunkMissing. Never raises.
+        If reads are scattered, it may fetch the chunk alone, unless `whole` says that its neighbours are wanted, too. A
+        container that cannot be read is dropped, so that `read` then raises ChunkMissing. Never raises.
 
-        `soon`: chunks that will be loaded next. The disk may be set to reading them, which is not waited for.
+        `soon`: chunks that will be loaded next. The disk may be told to read them, without waiting for that.
         """
 
     def prefetch(self, fingerprint: bytes, *, spare: bool = False) -> None:
         """Reader: as `load`, for the container that the same writer filled next: a stream wants it soon.
 
-        `spare`: unless that would drive out one that others are reading, or what is read lies scattered.
+        `spare`: do nothing if that would displace a container that others are reading, or if reads are scattered.
         """
 
     def following(self, place: Place) -> tuple[bytes, Place] | None:
         """Fingerprint and place of the chunk that the same writer stored after this one, if it is known without I/O."""
 
     def behind(self, place: Place, most: int) -> list[bytes]:
-        """What was put into that place's container behind it, up to so many fingerprints, if it is known without I/O.
+        """Up to `most` fingerprints of chunks behind that place in its container, if they are known without I/O.
 
-        Their chunks may have gone since.
+        Their chunks may be gone since.
         """
 
     def pin(self, container: int) -> None:
@@ -133,13 +133,13 @@ class ChunkStore(Protocol):
         """
 
     def believe(self, peer: bytes, container: int, bits: int) -> None:
-        """Replace those bits; written down with the next `write`, gone when the container is evicted."""
+        """Replace those bits. The next `write` records them; they are dropped when the container is evicted."""
 
     def recall(self, peer: bytes) -> bytes | None:
         """The newest epoch that `remember` was told of that peer's store, or None."""
 
     def remember(self, peer: bytes, epoch: bytes) -> None:
-        """Note the peer's newest epoch (written down with the next `write`)."""
+        """Note the peer's newest epoch; the next `write` records it."""
 
     def disbelieve(self, peer: bytes) -> None:
         """Drop all belief and the epoch of that peer's store."""
@@ -150,22 +150,22 @@ class ChunkStore(Protocol):
 
     @property
     def unwritten_max(self) -> int:
-        """Above so many the loop should pause its sources: there is room for little more, and then none is learned."""
+        """While `unwritten` is above this, the loop should pause its sources: with little more, nothing is learned."""
 
     @property
     def write_due(self) -> bool:
         """True if `write` has something to do though no container waits: notes on peers, a look at the disk. Cheap."""
 
     def write(self) -> None:
-        """Writer: write notes about peers, and sealed containers; not all of them where many wait.
+        """Writer: write notes about peers, and sealed containers; if many wait, only some of them.
 
         So sources that rest because of `unwritten_max` need not wait for all. Never raises: a failing disk becomes an
         alarm.
         """
 
     def prepare(self) -> bool:
-        """Reader: ready some memory ahead of need, so that chunks do not wait for the kernel's pages, nor look-ups for
-        the disk. True if there is more to be readied: it is done in steps, so that who reads waits for none of them."""
+        """Reader: prepare some memory ahead of need, so that chunks do not wait for the kernel's pages, nor look-ups
+        for the disk. True if there is more to prepare: it is done in steps, so that reads do not wait for all of it."""
 
     def figures(self) -> StoreFigures:
         """A snapshot of the counters."""
@@ -174,7 +174,10 @@ class ChunkStore(Protocol):
         """Writer: the fingerprint of every chunk held, oldest container first."""
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
-        """Writer: read and verify everything; (sound, dropped). `progress` is called with (done, all) containers."""
+        """Writer: read and verify everything; returns how many chunks are sound, and how many were dropped.
+
+        `progress` is called with (done, all) containers.
+        """
 
     def close(self) -> None:
         """Seal, write and release everything. The store cannot be used afterwards."""

@@ -1,4 +1,4 @@
-"""A walk over every page of an index that nobody has open: whether LMDB may be let near it (FORMAT.md, `index/`)."""
+"""Checks every page of an index that nobody has open, to see whether LMDB may open it (FORMAT.md, `index/`)."""
 
 import errno
 import os
@@ -13,17 +13,18 @@ from lmdb import verify as offline
 from dedupstore.nodes import gaps
 
 _META = Struct("=40xIH34xQ40xQ8xQ")
-"""Of LMDB's first two pages (`MDB_meta` behind a page's header): length of a page, flags of the list of free pages, the
-first page of that and of everything else, and the number of the transaction. The page with the greater one counts."""
+"""LMDB's first two pages (`MDB_meta` behind a page's header) each have: length of a page, flags of the list of free
+pages, the first page of that list and of everything else, and the number of the transaction. The page with the greater
+number counts."""
 _DUPSORT = 0x04
-"""With that flag LMDB would look there for several values of a key, and ends the process at once."""
+"""With this flag LMDB would look in the list of free pages for several values of a key, and end the process at once."""
 
 
 def problems(path: Path) -> list[str]:
     """What a walk over every page of the index in that directory finds wrong; takes 2 to 4 s for 100 MB.
 
-    LMDB has no part in it: that trusts its file, and where a page is damaged may end the process. Nothing may write
-    meanwhile. An index that is not there, or empty, has no problems. Raises OSError if it cannot be looked into.
+    LMDB is not used for it: it trusts its file, and may end the process if a page is damaged. Nothing may write
+    meanwhile. An index that does not exist, or is empty, has no problems. Raises OSError if it cannot be read.
     """
     try:
         with open(path / "data.mdb", "rb") as file:
@@ -42,7 +43,7 @@ def problems(path: Path) -> list[str]:
 
 
 def _unseen(file: BinaryIO) -> Iterator[str]:
-    """What is wrong where the walk does not look. It has found nothing: page numbers and bounds are right."""
+    """What is wrong where the walk does not look. The walk must have found nothing: page numbers are right then."""
     page_bytes = _META.unpack(os.pread(file.fileno(), _META.size, 0))[0]
     metas = [_META.unpack(os.pread(file.fileno(), _META.size, at)) for at in (0, page_bytes)]
     _, flags, free, first, _ = max(metas, key=lambda meta: meta[-1])
