@@ -37,7 +37,7 @@ _STEP = 16 << 20
 
 
 def _writers(slots: int) -> int:
-    """How many containers may be filled at once in a cache of so many slots.
+    """How many containers may be filled at once in a cache of `slots` slots.
 
     With slots of 2 MiB and the default cache it is 32: so many streams each fill a container of their own. A stream
     that reads needs two slots at most.
@@ -459,7 +459,7 @@ class DiskCache(ContainerStore):
     def _recount(self, held: Container, row: Row, verdicts: list[bool | None]) -> None:
         """Correct a row that counts other chunks than are sound, as it does if the index is damaged.
 
-        If it counted more than these, so many of the other chunks that the directory lists are lost.
+        For each chunk that it counted too many, another one that the directory lists is noted as lost.
         """
         sound = {held.fingerprints[entry]: held.length(entry) for entry, verdict in enumerate(verdicts) if verdict}
         if (row.entries, row.bytes) == (len(sound), sum(sound.values())):

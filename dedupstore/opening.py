@@ -64,9 +64,9 @@ def open_files(
 
 
 def close_files(index: Index, containers: ContainerFile, lock: StoreLock, epochs: tuple[bytes, ...] | None) -> None:
-    """Close all files. `epochs`: those to be kept; None if the index is doubtful: the next opening walks over it then.
+    """Close all files. `epochs`: those that peers know, which are kept.
 
-    Peers know the epochs that are kept.
+    None if the index is doubtful: the next opening then walks over it.
     """
     if epochs is not None:
         with suppress(StoreFault):

@@ -93,8 +93,8 @@ class Scatter:
     def alone(self, container: int, chunks: int) -> bool:
         """Whether a chunk of the container, which has so many, is to be read alone.
 
-        It is not once so many were read alone that loading the container would have been worth it: they may be wanted
-        in order again.
+        It is not any more once the chunks that were read alone would have made loading the container worth it: they may
+        be wanted in order again.
         """
         count = self._alone.get(container, 0) + 1
         if count > max(1, chunks * _WORTH_LOADING):

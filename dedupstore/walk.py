@@ -34,7 +34,7 @@ def problems(path: Path) -> list[str]:
             if length and not found:
                 found = list(_unseen(file))
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return []  # whoever opens it will see
+        return []  # opening it will show what is wrong
     except (offline.VerifyError, StructError, OSError) as error:
         if isinstance(error, OSError) and error.errno != errno.EIO:
             raise

@@ -22,7 +22,7 @@ UNDERFLOW = 0x02
 LUN = slice(8, 16)
 TASK_TAG = slice(16, 20)
 EXPECTED_LENGTH = slice(20, 24)
-"""Of a SCSI Command: how many bytes it is to move (11.3.5)."""
+"""How many bytes a SCSI Command is to move (11.3.5)."""
 BUFFER_OFFSET = slice(40, 44)
 RESIDUAL = slice(44, 48)
 CDB_AT = 32

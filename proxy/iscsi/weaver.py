@@ -29,11 +29,11 @@ or the one before, so far fewer are legal; this only bounds the memory that a br
 
 _DATA_OUT, _DATA_IN = int(Opcode.DATA_OUT), int(Opcode.DATA_IN)
 _SHAPE = slice(0, 9)
-"""Of a record: its flags, and its header up to the length of the data."""
+"""The beginning of a record: its flags, and its header up to the length of the data."""
 _TEXTS = frozenset((int(Opcode.LOGIN_RESPONSE), int(Opcode.TEXT_RESPONSE)))
 """Opcodes of PDUs in which a target names portals."""
 _LENGTH = slice(5, 8)
-"""Of a header: DataSegmentLength."""
+"""DataSegmentLength in a header."""
 _UNREAD = "it is too long, or damaged"
 _GATHERED_MAX = 256 << 10
 """Bytes of a text that comes as payload, too long for a record, and is gathered so that it can be looked at as a whole.

@@ -8,7 +8,7 @@ from array import array
 from struct import Struct
 
 PREFIX = 512
-"""A chunk is recognised by so many first bytes: the logical block of most arrays."""
+"""How many first bytes tell chunks apart: the logical block of most arrays."""
 _KEY = Struct("q")
 _ENTRY = _KEY.size + 32  # a key, and a chunk's name
 _BUCKETS = 1 << 15

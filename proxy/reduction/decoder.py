@@ -49,7 +49,7 @@ class DecodedBatch:
     """Bytes of these records, once restored."""
     borrowed: bool = False
     """Some pieces lie in the memory that the batch came in, which is used again once `feed` has returned to its caller:
-    they have to be woven and copied before."""
+    they have to be woven and copied before that."""
 
     @property
     def data(self) -> bytes:

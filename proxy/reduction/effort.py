@@ -84,7 +84,7 @@ _IN_A_ROW = 32
 _TRIAL_BYTES = 40 << 20
 """Bytes of literals until a raise is judged: the longest window is full by then."""
 _WORTH = 0.99
-"""A raise is kept if it leaves no more than this share of the encoded bytes."""
+"""A raise is kept if it brings the encoded bytes down to this share of what they were, or less."""
 _WORTH_LOSING = 0.995
 """The same in a comparison, where both steps begin with empty windows, for a context to be given up: with a long window
 the higher step leaves less, so the loss is made up for within a minute or so."""

@@ -101,7 +101,7 @@ class Encoder:
         return self._end - self._start - self._sent
 
     def affordable(self, credit: int) -> int:
-        """How many bytes may be read from the array while so many plain bytes may be sent."""
+        """How many bytes may be read from the array while `credit` plain bytes may be sent."""
         return credit
 
     def buffer(self, most: int) -> memoryview:

@@ -33,7 +33,7 @@ _LOOKED_AT = 4 * _SOON
 """
 
 KEPT_MAX = 4 << 20
-"""Bytes that a batch may have kept for it: fills until it is decoded, sliced chunks until it is decoded or has to wait.
+"""Bytes kept for a batch, at most: fills until it is decoded, sliced chunks until it is decoded or has to wait.
 Each is counted once, however often it is named and however little of it is delivered. (Chunks in REFERENCEs deliver
 what they cost.) Batches of our encoder name less (its NAMED_MAX, and the lists of its runs)."""
 

@@ -29,11 +29,11 @@ class Reliability:
         self._suspended_until = 0.0
 
     def found(self, known: int) -> None:
-        """The peer held so many bytes that it was believed to hold."""
+        """The peer held `known` bytes that it was believed to hold."""
         self.proven = min(self.proven + known, _REMEMBERED)
 
     def referred(self, count: int) -> None:
-        """So many references were sent."""
+        """`count` references were sent."""
         self._referred_underway += count
 
     def ended(self, count: int, missed: int) -> None:
@@ -47,7 +47,7 @@ class Reliability:
             self._missed //= 2
 
     def missed(self, count: int, now: float) -> None:
-        """So many references failed at the peer. `now` in seconds, monotonic.
+        """`count` references failed at the peer. `now` in seconds, monotonic.
 
         They may be of all that is under way: the peer asks at once for what many batches lack, on many streams.
         """

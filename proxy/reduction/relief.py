@@ -55,7 +55,7 @@ class Relief:
         return not self._streams
 
     def admits(self, known: int) -> bool:
-        """True if a stream may have so many bytes of references under way."""
+        """True if a stream may have `known` bytes of references under way."""
         limit = self.rate * (self._round_trip + _QUEUE) / max(1, self._streams)
         return known <= max(self._least, limit)
 

@@ -32,11 +32,11 @@ class Order:
         return self._most - self._underway if self._clock() >= self._paused_until else 0
 
     def send(self, count: int) -> None:
-        """So many runs are on their way."""
+        """`count` more runs are on their way."""
         self._underway += count
 
     def end(self, count: int, *, found: bool) -> None:
-        """So many runs are no longer on their way; `found`: the peer's store held all of them."""
+        """`count` runs are no longer on their way; `found`: the peer's store held all of them."""
         self._underway -= count
         if found:
             self._most += count
@@ -48,7 +48,7 @@ class Order:
 
 
 class Runs:
-    """Of one stream's outgoing direction: runs that the peer has not consumed, and what they stand for. Loop thread."""
+    """The runs of one stream's outgoing direction that the peer has not consumed, and their lists. Loop thread."""
 
     def __init__(self, order: Order | None) -> None:
         """`order`: of the peer's store; None if the peer knows no runs."""

@@ -125,7 +125,7 @@ class SpanEncoder:
         return self._encoder.unsent + self.framer.held + self._filled
 
     def affordable(self, credit: int) -> int:
-        """How many bytes may be read from the array while so many plain bytes may be sent."""
+        """How many bytes may be read from the array while `credit` plain bytes may be sent."""
         return credit if self._plain else credit - credit // _EXPANSION - _MARGIN
 
     def buffer(self, most: int) -> memoryview:
@@ -210,7 +210,7 @@ class SpanEncoder:
 
     def finish(self) -> None:
         """The source has ended: what is left is a chunk. `take` the last batches, then ask `ending`."""
-        self._fell = None  # what is left of a PDU goes as it is, but that is the end and no fall back
+        self._fell = None  # the rest of a PDU goes as it is, but that need not be reported: nothing follows
         self.give_up()
         self._encoder.finish()
 

@@ -17,7 +17,7 @@ WINDOWS_MAX = 64 << 20
 
 
 def cost_of(window: int) -> int:
-    """How many bytes a window of so many counts as."""
+    """How many bytes a window of `window` bytes counts as."""
     return max(window, 1 << WINDOW_LOG_MIN)
 
 
