@@ -13,8 +13,7 @@ SITE_BYTES = 8
 """A `peer` here is a store, named by 16 bytes: so many first bytes say whose it is, the others which of that site's."""
 MOST_STORES = 4
 """Stores of one site that are remembered; beyond that the one not seen for longest is forgotten. A site that purges its
-store comes back with a new one, so their number must not grow with time; nor may it displace what is known of others.
-"""
+store comes back with a new one, so their number must not grow with time; nor may they displace other sites' stores."""
 MOST_PEERS = 256
 """The same for all sites together: former stores are forgotten first, then those of sites that are no peers any more.
 """

@@ -80,7 +80,7 @@ class Connection:
         }
 
     def passed(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
-        """A PDU passes. `data`: its data segment, if a record carries that, otherwise empty, as it is for commands."""
+        """A PDU passes. `data`: its data segment if a record carries it (the Framer omits a command's), or empty."""
         watch = self._watched.get(header[0] & OPCODE_MASK)
         if watch is not None:
             watch(sender, header, data, now)

@@ -60,7 +60,7 @@ class Beginnings:
         self.confirm(name)
 
     def _others(self, entries: bytes, key: bytes) -> bytes:
-        """The entries that a bucket keeps when one of that key comes: all but one of the same key, or the oldest."""
+        """The entries that a bucket keeps when one of that key comes: without the one of that key, or the oldest."""
         at = entries.find(key)
         if at < 0 or at % _ENTRY:
             at = _OLDER
