@@ -1,4 +1,4 @@
-"""Connections to the arrays behind exports: made for streams that the peer opens, given up with them."""
+"""Connects streams that a peer opens to the arrays behind exports; gives up when the stream ends first."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ class _Attempt:
 
     task: asyncio.Task[None]
     waited: Callable[[], float] = lambda: 0.0
-    """Seconds that the array has had to answer, without those in which this site stood still."""
+    """Seconds that the array has had to answer, less those in which this site stood still."""
 
 
 class Arrays:
@@ -35,11 +35,14 @@ class Arrays:
         self._connecting: dict[Relay, _Attempt] = {}
 
     def connect(self, relay: Relay, address: Address) -> None:
-        """Have the relay's array reached, or its stream reset with the reason."""
+        """Begin to connect the relay to its array. If that fails the relay's stream is reset with the reason."""
         self._connecting[relay] = _Attempt(self._loop.create_task(self._connect(relay, address)))
 
     def give_up(self, relay: Relay) -> None:
-        """The stream has ended. If the array let it wait for long, note that: the opener may have lost patience."""
+        """The stream has ended: stop connecting.
+
+        An array that has not answered for ADDRESS_SECONDS is noted as unreachable: the opener may have lost patience.
+        """
         if (attempt := self._connecting.pop(relay, None)) is None:
             return
         attempt.task.cancel()
@@ -52,10 +55,10 @@ class Arrays:
         try:
             async with Within(self._timeout) as self._connecting[relay].waited:
                 connection = await connect(address, prepare, seconds=self._timeout)
-            del self._connecting[relay]  # not to be cancelled any more: the connection is about to be its relay's
+            del self._connecting[relay]  # `give_up` must not cancel any more: the relay is about to own the connection
             await take_over(connection, lambda: relay)
             self._refusals.connected(relay.share, relay.destination)
-        except (OSError, TimeoutError, ValueError) as error:  # ValueError: of a name that cannot be looked up
+        except (OSError, TimeoutError, ValueError) as error:  # ValueError: a name that cannot be looked up
             reason = f"cannot connect to {address}: {in_words(error) or 'no answer in time'}"
             log.warning("stream %d of %s: %s", relay.stream, relay.name, reason)
             self._connecting.pop(relay, None)

@@ -1,4 +1,4 @@
-"""Errors in a stream: whose fault they are, and what they end."""
+"""Decides whose fault an error in a stream is, and so whether it ends the stream or the tunnel."""
 
 import logging
 from collections.abc import Callable
@@ -18,9 +18,9 @@ class ChunkLost(Exception):
 class Blaming:
     """A context manager in which exceptions end the stream or the tunnel, by whose fault they are.
 
-    BatchError, a broken rule, is the peer's fault and ends the tunnel. CorruptStream, wrong bytes, ends this stream,
-    and so does anything unforeseen, a defect of our own, after which nobody knows which bytes have gone. PeerError is
-    left to the caller. (A class, no generator, because each batch passes through it.) Loop thread.
+    BatchError (a broken rule) is the peer's fault and ends the tunnel. CorruptStream (wrong bytes) and ChunkLost end
+    this stream. So does any other Exception: it is a defect of our own, after which nobody knows which bytes have gone.
+    PeerError is left to the caller. (A class and not a generator because every batch passes through it.) Loop thread.
     """
 
     __slots__ = ("_breach", "_close", "_name", "_stream", "_traffic")
@@ -33,7 +33,7 @@ class Blaming:
         breach: Callable[[str], None],
         close: Callable[[ResetCode, str], None],
     ) -> None:
-        """`breach` ends the tunnel with that reason, `close` the stream; `traffic`: where mismatches are counted."""
+        """`breach` ends the tunnel, `close` the stream, with a reason. `traffic`: where mismatches are counted."""
         self._stream = stream
         self._name = name
         self._traffic = traffic
@@ -59,6 +59,6 @@ class Blaming:
         return True
 
     def defect(self, error: Exception) -> None:
-        """An error that is this program's own fault."""
+        """Log an error that is this program's own fault, and end the stream."""
         log.error("stream %d to %s: a defect", self._stream, self._name, exc_info=error)
         self._close(ResetCode.INTERNAL, f"a defect: {type(error).__name__}")

@@ -1,4 +1,4 @@
-"""How the streams of one peer are reduced: encoder and decoder of each, as configured here and agreed with the peer."""
+"""Makes the encoder and the decoder of each stream of a peer, as configured here and agreed with the peer."""
 
 import time
 from collections.abc import Callable
@@ -31,17 +31,14 @@ from proxy.reduction.sparing import Sparing
 from proxy.reduction.windows import ContextClaims, ContextMemory
 
 Carries = Literal["tcp", "iscsi", "auto"]
-"""What a forward's connections carry, as the configuration says it."""
+"""What a forward's connections carry, in the configuration's words."""
 
 _CLOCK = time.monotonic
-"""The loop's own clock knows whole milliseconds only, in which an array near by has long answered."""
+"""Not the loop's clock, which knows whole milliseconds only: an array near by answers in less."""
 
 
 class Coders:
-    """Encoder and decoder of one stream, and what they know of it: here of plain bytes, of which nothing is known.
-
-    Loop thread.
-    """
+    """Encoder and decoder of one stream, which is plain bytes here; for iSCSI see `SpanCoders`. Loop thread."""
 
     def __init__(self, encoder: Encoder | SpanEncoder, decoder: Decoder | SpanDecoder) -> None:
         self.encoder = encoder
@@ -54,25 +51,28 @@ class Coders:
         """The stream has ended."""
 
     def note(self, traffic: Traffic) -> None:
-        """Write into `traffic` what is counted by the coders themselves."""
+        """Copy what the coders have counted into `traffic`."""
         traffic.compression_microseconds = int(self.encoder.compression.seconds * 1e6)
         traffic.spared = self.encoder.compression.spared
         traffic.relieved = self.encoder.underway.relieved
 
     def sample(self, raw: int) -> None:
-        """Once a second, with the bytes of the source so far. A silent one needs no buffer; hundreds may be silent."""
+        """To be called once a second with the total of bytes from the source.
+
+        If that has not grown, the encoder's buffer is given back: hundreds of sources may be silent.
+        """
         if raw == self._sampled:
             self.encoder.shrink()
         self._sampled = raw
 
     @property
     def held(self) -> int:
-        """Bytes of the source that wait for the rest of their PDU; no flush sends them."""
+        """Bytes of the source that wait for the rest of their PDU; a flush does not send them."""
         return 0
 
     @property
     def came(self) -> int:
-        """Bytes of the source that have been looked at for PDUs so far."""
+        """Bytes that have come from the source; not counted any more once they are no longer looked at for PDUs."""
         return 0
 
     @property
@@ -84,14 +84,15 @@ class Coders:
         """The source has stopped within a PDU: what is held, and all that follows, goes as plain bytes."""
 
     def look_ahead(self, worker: StoreWorker) -> None:
-        """Have the stored chunk loaded that an iSCSI stream seems to go on like.
+        """Have the store load the chunk that an iSCSI stream seems to repeat next.
 
-        Its encoder compares with that also where the source does not pause; for pauses see `Pauses`.
+        The encoder of such a stream compares with that chunk even where the source does not pause; for what is loaded
+        at pauses see `Pauses`.
         """
 
 
 class SpanCoders(Coders):
-    """Those of a stream that may be an iSCSI connection."""
+    """The coders of a stream that may be an iSCSI connection."""
 
     encoder: SpanEncoder
     decoder: SpanDecoder
@@ -134,10 +135,10 @@ class SpanCoders(Coders):
 
 
 class CoderFactory:
-    """Makes the coders of a peer's streams, and holds what they share. One a peer. Loop thread."""
+    """Makes the coders of one peer's streams, and holds what they share. Loop thread."""
 
     def __init__(self, environment: Environment, tunnel: Tunnel, streams: Callable[[], int], relief: Relief) -> None:
-        """`streams`: how many streams there are now. `relief`: of the peer's store."""
+        """`streams` returns how many streams there are now. `relief`: of the peer's store."""
         self._environment = environment
         self._tunnel = tunnel
         self._streams = streams
@@ -158,17 +159,17 @@ class CoderFactory:
         fell: Callable[[str, bool], None],
         portals: Portals | None = None,
     ) -> Coders:
-        """The coders of one more stream.
+        """Make the coders of one more stream.
 
-        `protocol`: as the forward is configured; None on the acceptor's side, which does as the opener does. `fell` is
-        called when a direction goes on as plain bytes, with the reason, and whether it began as iSCSI. `portals`
-        replaces the addresses that a target names; None: they pass.
+        `protocol`: what the forward is configured to carry; None on the acceptor's side, which does as the opener does.
+        `fell` is called when a direction goes on as plain bytes, with the reason, and whether it began as iSCSI.
+        `portals` replaces the addresses that a target names; None: they pass unchanged.
         """
         agreed = self._tunnel.agreed
         spans = protocol != "tcp" and agreed(Capability.ZSTD) and agreed(Capability.SPANS)
         if protocol == "iscsi" and not spans:
             fell("the peer's version does not know iSCSI", False)
-        writer = next(self._environment.writers)  # the stream's number would not do: other peers have the same ones
+        writer = next(self._environment.writers)  # not the stream's number: streams of other peers have the same
         encoder = self._encoder(stream, holdings, writer, spans=spans)
         decoder = self._decoder(holdings, writer, spans=spans)
         if not spans:
@@ -208,7 +209,7 @@ class CoderFactory:
         )
 
     def _compression(self, stream: int) -> Compression:
-        """As configured and agreed."""
+        """The compression that is configured here, as far as it is agreed with the peer."""
         codec, level = self._environment.config.compression.codec, self._environment.config.compression.level
         if codec == "none" or not self._tunnel.agreed(Capability.ZSTD):
             return Compressor(None)

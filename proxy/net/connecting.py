@@ -17,10 +17,11 @@ from proxy.net.endings import reset_connection
 from proxy.net.within import Within
 
 ADDRESS_SECONDS = 3.0
-"""How long one of a name's addresses may take to answer while others are left to be tried; less if time is short."""
+"""How long one of a name's addresses may take to answer while others are left to be tried; at most an equal part of the
+caller's time."""
 
 _NO_WAY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.ENETUNREACH, errno.EHOSTUNREACH)
-"""Errors for want of an address of that family, or a route, at this host: those that say least of the other side first.
+"""Errors because this host lacks a route, or an address of that family. The first ones say least about the other side.
 """
 
 _asked: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Address, asyncio.Task[list[Any]]]] = WeakKeyDictionary()
@@ -30,12 +31,12 @@ _asked: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Address, asyncio.Task[
 async def connect(
     address: Address, prepare: Callable[[socket.socket], None] = reset_connection, *, seconds: float = inf
 ) -> socket.socket:
-    """A connected, non-blocking socket; `prepare` was called before it was connected.
+    """Return a connected, non-blocking socket; `prepare` is called with it before it connects.
 
-    By default it ends by RST until somebody decides otherwise: so an attempt that is cancelled never looks to the array
-    like a peer that had nothing to say. `seconds`: after which the caller gives up. A name's addresses are tried one
-    after another, and each but the last has its part of that time, so that one that does not answer hides no other.
-    Raises OSError: the most `telling` one.
+    By default `prepare` makes the connection end by RST until somebody decides otherwise, so that an attempt that is
+    cancelled never looks to the array like a peer that had nothing to say. `seconds`: after how long the caller gives
+    up. A name's addresses are tried one after another; each but the last has at most an equal part of that time, so
+    that one that does not answer hides no other. Raises the most `telling` OSError.
     """
     loop = asyncio.get_running_loop()
     found = await _addresses(loop, address)
@@ -51,10 +52,10 @@ async def connect(
 
 
 def telling(failures: Sequence[OSError]) -> OSError | None:
-    """Of the failures of a name's addresses the one that says most of the other side, the last of several such ones.
+    """Of the failures of a name's addresses, return the one that says most about the other side; of equals, the last.
 
-    None if there are none. To a host without IPv6 a name's IPv6 address is always unreachable, which would hide what
-    is wrong with the others.
+    None if there are no failures. To a host without IPv6 a name's IPv6 address is always unreachable, which would hide
+    what is wrong with the other addresses.
     """
     return max(reversed(failures), key=lambda error: _says(error.errno), default=None)
 
@@ -71,13 +72,13 @@ def in_words(error: Exception) -> str:
 
 
 async def _addresses(loop: asyncio.AbstractEventLoop, address: Address) -> list[Any]:
-    """As `getaddrinfo` gives them; callers that ask for the same name at once share one look-up.
+    """What `getaddrinfo` returns for the address; callers that ask for the same one meanwhile share the look-up.
 
     A look-up cannot be cancelled. While no name server answers, attempts that give up and begin anew would leave more
-    and more of them behind.
+    and more look-ups behind.
     """
     if address.ip is not None:
-        return _look_up(address)  # nobody is asked. (uvloop's `getaddrinfo` forgets the scope of a link-local one.)
+        return _look_up(address)  # asks no name server. (uvloop's `getaddrinfo` forgets a link-local address's scope.)
     asked = _asked.setdefault(loop, {})
     task = asked.get(address)
     if task is None:
@@ -102,14 +103,15 @@ def _look_up(address: Address) -> list[Any]:
 def _answered(asked: dict[Address, asyncio.Task[list[Any]]], address: Address, done: asyncio.Task[list[Any]]) -> None:
     del asked[address]
     if not done.cancelled():
-        done.exception()  # so that asyncio does not log it, should nobody wait for it any more
+        done.exception()  # retrieved, since asyncio would log it if nobody waits for the look-up any more
 
 
 async def take_over(connection: socket.socket, protocol: Callable[[], asyncio.BaseProtocol], **tls: Any) -> None:
-    """Give a connected socket to the event loop, whatever comes of it. `tls`: arguments of `create_connection`.
+    """Hand a connected socket to the event loop, which owns it even if this fails. `tls`: for `create_connection`.
 
     uvloop closes the descriptor itself, but detaches it from the socket object only once the connection has been made.
-    If that fails, both would close it, and the second time the number may already be that of another connection.
+    If that fails, both would close the descriptor, and at the second time its number may already be that of another
+    connection.
     """
     making = asyncio.get_running_loop().create_connection(protocol, sock=connection, **tls)
     try:
@@ -119,9 +121,9 @@ async def take_over(connection: socket.socket, protocol: Callable[[], asyncio.Ba
 
 
 async def _ended_with(connection: socket.socket, making: Coroutine[Any, Any, Any]) -> None:
-    """Await `making`, which adds TLS to that connection. If it is cancelled, end the connection and see `making` fail.
+    """Await `making`, which adds TLS to that connection. On cancellation end the connection, so that `making` fails.
 
-    If `making` itself were cancelled before TLS has begun, nobody would take the error that follows in uvloop, and it
+    If `making` itself were cancelled before TLS has begun, nobody would catch the error that follows in uvloop, and it
     would be logged as a defect.
     """
     task = asyncio.ensure_future(making)
@@ -156,7 +158,7 @@ async def _connect(
 
 
 async def _writable(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:
-    """Wait until it is connected, or will not be. (uvloop's `sock_connect` has a thread look the address up again.)"""
+    """Wait until it has connected or failed. (uvloop's `sock_connect` has a thread look the address up again.)"""
     writable = asyncio.Event()
     loop.add_writer(connection, writable.set)
     try:

@@ -1,7 +1,8 @@
-"""The inward half of a relay: batches of the peer are decoded as long as the array takes them, and written to it.
+"""The inward half of a relay: decodes the peer's batches as long as the array takes the bytes, and writes them to it.
 
-While the array does not read, or while the store, other streams or the peer's answer have to be waited for, batches are
-kept as they came; whatever ends such a wait calls `_deliver`. What is given to the transport counts as consumed.
+While the array does not read, or while the store, the peer's next round of the loop or its answer to a MISS has to be
+waited for, batches are kept undecoded; whatever ends such a wait calls `_deliver`. Bytes count as consumed once the
+transport has them.
 """
 
 import asyncio
@@ -21,11 +22,12 @@ from proxy.reduction.span_decoder import SpanDecoder
 _CPU, _PEER = Waiting.CPU, Waiting.PEER  # each batch passes here, and attributes of an enum class are slow to read
 
 TEXT_SECONDS = 1.0
-"""A far target's long text is kept until it is whole; after so long without another byte it goes out as it is."""
+"""A far target's long text is kept until it is whole; after so many seconds without another byte it goes out as it is.
+"""
 
 
 class Delivery:
-    """Loop thread. Delivers nothing before `begin`."""
+    """Delivers one stream to its array, from `begin` on. Loop thread."""
 
     def __init__(
         self,
@@ -39,7 +41,7 @@ class Delivery:
         answered: Callable[[], None],
         ended: Callable[[], None],
     ) -> None:
-        """`answered` is called when the array was given something, `ended` once it was given the far array's end."""
+        """`answered` is called when the array was given bytes, `ended` when it was given the far array's end."""
         self.over = False
         """The far array has ended its side, and all that it sent was given to ours."""
         self._owner = owner
@@ -72,7 +74,7 @@ class Delivery:
         self._paused = True
 
     def resume(self) -> None:
-        """It has taken most of that."""
+        """The array has taken most of what the transport held."""
         self._paused = False
         self._deliver()
 
@@ -85,13 +87,13 @@ class Delivery:
 
     @property
     def held(self) -> bool:
-        """It waits for something at this site, other than the array: whoever is to end that still refers to it."""
+        """True while delivery waits for the store, or for the peer's next round: either still holds a callback."""
         return self._held_by is not None
 
     # -- the peer ------------------------------------------------------------------------------------------------
 
     def data(self, batch: memoryview) -> None:
-        """A batch; its memory is valid during the call."""
+        """A batch has come; its memory is valid only during the call."""
         if self._closed:
             return
         self._traffic.received += len(batch)
@@ -109,7 +111,10 @@ class Delivery:
         self._deliver()
 
     def filled(self, name: bytes, codec: int, size: int, data: bytes) -> None:
-        """The answer to a MISS. Raises PeerError if there was none of that name."""
+        """A FILL has come. Raises PeerError if the stream sent no MISS of that name, or if the data cannot be decoded.
+
+        `size` 0: the peer no longer holds the chunk either.
+        """
         if not (self._owner.misses.asking(self._stream) and self._obtaining.asks(name)):
             raise PeerError(f"FILL on stream {self._stream}", f"the stream has not asked for {name.hex()[:16]}")
         with self._blaming:
@@ -137,10 +142,10 @@ class Delivery:
         self._note_wait()
 
     def _may_deliver(self) -> bool:
-        """False while the array, the store or other peers have to be waited for; the end of that calls `_deliver`.
+        """False while the array, the store or the peer's next round is waited for; the end of that calls `_deliver`.
 
-        A stream that has asked for chunks is decoded even if the array does not read, since others may have to wait for
-        their turn to ask until it has been (`Misses`).
+        A stream that has asked for chunks is decoded even if the array does not read, since other streams may not ask
+        before its batch has been decoded (`Misses`).
         """
         stopped = self._paused and not self._owner.misses.asking(self._stream)
         if self._transport is None or stopped or self._held_by is not None:
@@ -175,7 +180,7 @@ class Delivery:
         return True
 
     def _obtain(self) -> None:
-        """See to what the decoder waits for."""
+        """Have the chunks that the decoder waits for loaded from the store, or ask the peer for them."""
         needs = self._obtaining.needs()
         if needs is None:
             return
@@ -195,7 +200,7 @@ class Delivery:
         self._owner.pump()
 
     def _note_wait(self) -> None:
-        """What delivery waits for now."""
+        """Tell `Waits` what delivery waits for now."""
         if self._paused or self._transport is None:
             self._waits.inward(Waiting.ARRAY)
         elif self._held_by is not None:
@@ -221,11 +226,11 @@ class Delivery:
         return self._decoder.gathered
 
     def _interrupted(self) -> bool:
-        """True if the far array may have sent more, which is on its way, or here and not decoded."""
+        """True if the far array may have sent more that is still on its way, or here and not decoded."""
         return not (self._owner.reachable and self._decoder.idle)
 
     def _let_go(self) -> None:
-        """The far target has stopped, or ended, within the text: give out what there is."""
+        """The far target has stopped, or ended, within a text: give the array what there is of it."""
         if self._transport is not None and (pieces := self._decoder.let_go()):
             self._traffic.delivered += sum(map(len, pieces))
             self._transport.writelines(pieces)

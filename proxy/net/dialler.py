@@ -1,7 +1,7 @@
-"""Brings up the lanes to a peer that has an address: connects, and after a failure waits longer each time, with jitter.
+"""Brings up the lanes to a peer that has an address: connects, and pauses longer after each attempt, with jitter.
 
-An attempt that is under way does not keep the next one from starting: while the line is out each sends a few SYNs and
-waits, and the first that gets through wins. So a line that returns is noticed within about a second.
+An attempt that is under way does not keep the next one from starting: while the line is out each attempt sends a few
+SYNs and waits, and the first that gets through wins. So a line that returns is noticed within about a second.
 """
 
 import asyncio
@@ -26,15 +26,16 @@ _FIRST_PAUSE = 0.25
 _PAUSE_AT_REST = 1.0
 """Seconds: the longest pause while arrays' connections rest for want of a lane."""
 _LASTING = 2.0
-"""Seconds after which a lane counts as a success: a peer that ends each lane at once is not dialled without a pause."""
+"""Seconds that a lane must last to count as a success: a peer that ends each lane at once is not dialled without pause.
+"""
 _AT_ONCE = 16
 """Attempts under way, at most."""
 _TRIAL_AGAIN = 60.0
-"""Seconds after which a trial that has shown nothing is made again."""
+"""Seconds after which a trial (`LongPackets`) that has shown nothing is made again."""
 
 
 class Dialler:
-    """Loop thread. `run` is a task that ends by cancellation only."""
+    """Dials one peer. Loop thread. `run` is a task that ends by cancellation only."""
 
     def __init__(
         self,
@@ -46,7 +47,7 @@ class Dialler:
         connect_timeout: float,
         pause_max: float,
     ) -> None:
-        """`certificates` are asked at each attempt, so that reloaded ones are used. Times in seconds."""
+        """`certificates` are asked at each attempt, so that reloaded ones are used. Times are in seconds."""
         self._peer = peer
         self._address = address
         self._certificates = certificates
@@ -55,11 +56,11 @@ class Dialler:
         self._pause_max = pause_max
         self._hurry = asyncio.Event()
         self._long_packets = LongPackets(peer, partial(self._attempt, trial=True))
-        self._lasted = False  # a lane has lasted, since the pause was last the first one
+        self._lasted = False  # a lane has lasted since `run` last went back to the first pause
         self._attempts: dict[asyncio.Task[None], int] = {}
-        """Those under way, and the mark that each is for."""
+        """Attempts under way, each with the DSCP mark that its lane is to carry."""
         self._begun: dict[int, float] = {}
-        """When the last attempt for each mark began, which may be over."""
+        """When the latest attempt for each mark began; it may be over."""
 
     async def run(self) -> None:
         """Dial whenever the peer lacks lanes."""
@@ -81,14 +82,15 @@ class Dialler:
         self._hurry.set()
 
     def _see_lasting(self, lane: Lane) -> None:
-        """A lane came up a while ago. If it still is, the peer is well, though all lanes may end at once later."""
+        """The lane came up `_LASTING` ago. If it is still up, `run` begins with the first pause again, even if all
+        lanes have ended by then."""
         self._lasted = self._lasted or lane.up
 
     def _start(self) -> None:
-        """One attempt at a time while no lane works; as many as lanes are missing once one does."""
+        """Begin one more attempt while no lane works; once one does, as many as still are missing."""
         missing = self._peer.lanes.missing()
         if missing and not self._peer.lanes.up:
-            missing = [min(missing, key=self._tried)]  # marks in turn: the path may lose all packets of one mark
+            missing = [min(missing, key=self._tried)]  # marks take turns: the path may lose all packets of one
         else:
             for mark in self._attempts.values():
                 if mark in missing:
@@ -119,7 +121,7 @@ class Dialler:
         self._hurry.clear()
 
     async def _dial(self, mark: int, *, trial: bool) -> None:
-        """Bring up a lane, or note why that failed. `trial`: as of `LongPackets`."""
+        """Bring up a lane, or note why that failed. `trial`: the lane is a trial of `LongPackets`."""
         lane = Lane(self._peer, dialler=True, congestion_control=self._congestion_control)
         limit = asyncio.timeout(self._connect_timeout)
         handshake = connection = None
@@ -138,7 +140,7 @@ class Dialler:
                     ssl_handshake_timeout=self._connect_timeout,
                 )
         except TimeoutError as error:
-            if handshake is not None and handshake.failure is not None:  # we refused it, and it has not hung up
+            if handshake is not None and handshake.failure is not None:  # we refused the peer, and it has not hung up
                 self._failed(handshake, error)
                 return
             connected = connection is not None
@@ -159,12 +161,12 @@ class Dialler:
                 self._long_packets.unanswered(lane, connected=True, trial=trial, short_passed=short_passed)
 
     def _try_again(self, *, trial: bool) -> None:
-        """If a trial has failed for another reason than its packets' length, let there be another one later."""
+        """If this was a trial, which has failed for another reason than its packets' length, begin a new one later."""
         if trial:
             asyncio.get_running_loop().call_later(_TRIAL_AGAIN, self._long_packets.try_again)
 
     async def _introduce(self, lane: Lane, *, trial: bool) -> None:
-        """See that it is the peer, say HELLO, and wait until the lane is up or gone. The lane keeps the time limit."""
+        """Check the peer's certificate, say HELLO, and wait until the lane is up or gone. The lane limits the wait."""
         if lane.connected and not (trial or self._peer.lanes.missing()):
             lane.close(CloseCode.SURPLUS, "another attempt was quicker", needless=True)
         if lane.connected and not self._certificates.proves(self._peer.name, *lane.certificate):
@@ -173,7 +175,7 @@ class Dialler:
             self._peer.greet(lane)
         try:
             await lane.settled.wait()
-        except asyncio.CancelledError:  # for the other side it may be up: without CLOSE its streams would wait for us
+        except asyncio.CancelledError:  # the other side may count it as up: without CLOSE its streams would wait
             lane.close(CloseCode.SHUTDOWN, "the site stops", needless=True)
             raise
 

@@ -1,4 +1,4 @@
-"""The door: accepts connections to the tunnel listener, and lets in who shows a peer's certificate."""
+"""Accepts connections to the tunnel listener, and lets those in that show a peer's certificate."""
 
 import asyncio
 import logging
@@ -19,12 +19,12 @@ from proxy.protocol.hello import Hello
 log = logging.getLogger(__name__)
 
 PENDING_MAX = 256
-"""Connections that have not shown who they are, at most. For one more the oldest goes of the host that has most of
-them: otherwise a host that opens them faster than a long line brings a HELLO would keep all peers out."""
+"""Connections that have not shown who they are, at most. One more drops the oldest of the host that has most of them:
+otherwise a host that opens connections faster than a long line brings a HELLO would keep all peers out."""
 
 
 class Door:
-    """Owner of accepted lanes until their HELLO says, and their certificate proves, which peer they belong to."""
+    """Owns accepted lanes until their HELLO has come, and hands them to the peer whose certificate they showed."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Door:
             raise
 
     def _give_up(self, lane: Lane, remote: str, reason: str) -> None:
-        """The connection has not become a lane, unless a peer took it in this very moment."""
+        """Refuse a connection that has not become a lane, unless a peer took it in this very moment."""
         if not lane.connected:
             self._refuse(remote, reason)
         elif lane.owner is self:
@@ -107,15 +107,15 @@ class Door:
         peer.hello(lane, hello)
 
     def lost(self, lane: Lane, reason: str) -> None:
-        """The connection ended before it was recognised."""
+        """The connection ended before a peer took it."""
         if lane.needless and (peer := self._peer_of(lane)) is not None:
             log.info("connection from %s, of %s, has ended before it was a lane: %s", lane.remote, peer.name, reason)
         else:
             self._refuse(lane.remote, reason)
 
     def _why_nobody(self, lane: Lane) -> str:
-        """Why no peer takes the lane. It may show the certificate of a peer that was added to the file since the start:
-        a reload reads certificates anew, but makes no peers."""
+        """Why no peer takes the lane. It may show the certificate of a peer that was added to the site's file since the
+        start: a reload reads certificates anew, but makes no peers."""
         if (name := self._certificates.recognise(*lane.certificate)) is not None:
             return f"{name} was added to the site's file and is let in after a restart"
         return self._certificates.disown(*lane.certificate)

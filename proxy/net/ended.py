@@ -1,4 +1,4 @@
-"""What the streams of a peer have moved, and how they ended."""
+"""Counts why the streams of a peer ended, and what they had moved."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,7 @@ from proxy.net.relay import Relay
 from proxy.observe.counters import Traffic, together
 
 _REASONS_MAX = 64
-"""Reasons that are counted apart: some of them are the peer's own words."""
+"""Reasons that are counted apart, at most: some of them are the peer's own words."""
 
 
 class Reasons(Counter[str]):
@@ -31,7 +31,7 @@ class Ended:
         self.reasons.count(relay.reason)
 
     def traffic_with(self, live: Iterable[Relay]) -> Mapping[str, Traffic]:
-        """What ended and live streams have moved together, by forward and export, as shares name them."""
+        """What ended and `live` streams together have moved, by forward and export, as shares name them."""
         found = defaultdict[str, list[Traffic]](list)
         for share, traffic in self._traffic.items():
             found[share].append(traffic)

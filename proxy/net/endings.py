@@ -1,4 +1,4 @@
-"""How an array's connection ends: by FIN only where everything has been carried across, otherwise by RST."""
+"""Ends an array's connection: by FIN only where everything has been carried across, otherwise by RST."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ def reset_connection(connection: socket.socket) -> None:
 
 
 def end_connection(connection: socket.socket) -> None:
-    """Undo `reset_connection`."""
+    """Have a TCP connection end by FIN again: undo `reset_connection`."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOT)
 
 
@@ -32,7 +32,7 @@ def socket_of(transport: asyncio.Transport) -> socket.socket:
 
 
 def reset_transport(transport: asyncio.Transport) -> None:
-    """End it by RST, now."""
+    """End the transport's connection by RST, now."""
     reset_connection(socket_of(transport))
     transport.abort()
 
@@ -42,8 +42,8 @@ LEAVE_SECONDS = 120.0
 
 
 class _Countdown:
-    """`LEAVE_SECONDS`, less what has passed. While this site was stopped an array could take nothing: no more than
-    `STANDSTILL` of that counts."""
+    """Counts `LEAVE_SECONDS` down. Of the time between two samples at most `STANDSTILL` counts: while this site was
+    stopped an array could take nothing."""
 
     def __init__(self, now: float) -> None:
         self.left = LEAVE_SECONDS
@@ -56,14 +56,15 @@ class _Countdown:
 
 
 class Parting:
-    """Whether an array that has ended its side, and whose stream goes on, is asked by TCP keepalive if it is there.
+    """Decides when TCP keepalive may ask an array that has ended its side, while its stream goes on, if it is there.
 
-    If it has closed for good, its kernel forgets the connection after a minute (Linux, tcp_fin_timeout) and answers by
-    RST, which ends the stream. What the array had sent before would be lost if that takes so long to be delivered: to a
-    slow array, or in an outage. So it is not asked while any of that is under way, nor for `LEAVE_SECONDS` more, in
-    which the far array may be taking the last bytes. Then it is asked again, or a far array that never ends its side
-    would keep the connection for ever. A reset that comes while something is under way does not end the stream before
-    that either: it may come unasked, if this site was stopped, or as the answer to the far array's own end.
+    If the array has closed for good, its kernel forgets the connection after a minute (Linux, tcp_fin_timeout) and
+    answers keepalive by RST, which ends the stream. Bytes of the array that take longer than that to be delivered, to a
+    slow far array or through an outage, would be lost. So the array is not asked while any of its bytes are under way,
+    nor for `LEAVE_SECONDS` more, in which the far array may be taking the last of them. Then it is asked again, or a
+    far array that never ends its side would keep the connection for ever. A reset that comes while bytes are under way
+    does not end the stream before that time either: it may come unasked, if this site was stopped, or as the answer to
+    the far array's own end.
 
     Loop thread.
     """
@@ -79,9 +80,10 @@ class Parting:
         return self._countdown is not None
 
     def sample(self, connection: socket.socket, now: float, *, under_way: bool, was_reset: bool) -> bool:
-        """To be called once a second. True if the stream is to end, because the array has reset its connection.
+        """To be called once a second. True if the stream is to end because the array has reset its connection.
 
-        `under_way`: the far array has not been given all that this one has sent; `was_reset`: since the last call.
+        `under_way`: the far array has not been given all that this array has sent; `was_reset`: this array has reset
+        its connection since the last call.
         """
         self._reset = self._reset or was_reset
         countdown = self._countdown
@@ -120,6 +122,6 @@ class Leaving:
             reset_transport(self._transport)
 
     def lost(self, error: Exception | None) -> None:
-        """The transport has let go of the connection, and is about to close it."""
+        """The transport is about to close the connection: by FIN if the array was given everything."""
         if self._whole and error is None:
             end_connection(socket_of(self._transport))

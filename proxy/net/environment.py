@@ -27,8 +27,8 @@ class Environment:
     processor: Processor
     turns: Turns
     proves: Callable[[str, bytes, dict[str, object]], bool]
-    """`Certificates.proves`: whether a certificate is, now, that peer's."""
+    """`Certificates.proves`: whether a certificate is that peer's at present."""
     load: CompressionLoad = field(default_factory=CompressionLoad)
     beginnings: Beginnings = field(default_factory=Beginnings)
     writers: Iterator[int] = field(default_factory=count)
-    """A number for each stream, by which the store keeps together what one stream brings."""
+    """Gives each stream a number, by which the store keeps together the chunks that one stream brings."""

@@ -1,7 +1,7 @@
-"""Chunks and runs that the peer has missed, until they may be sent: only their names wait here.
+"""Answers each MISS with FILLs: names of chunks and runs that the peer lacks wait here until their FILL may be sent.
 
-A peer may ask for as much as batches on their way refer to, and be as slow as it likes to take it. So a chunk is read
-when its FILL can go at once, and streams take turns: one that asks for much does not keep the others waiting.
+A peer may ask for all that the batches on their way refer to, and take it as slowly as it likes. So a chunk is read
+only when its FILL can go at once, and streams take turns: one that asks for much does not keep the others waiting.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ from proxy.net.worker import StoreWorker
 from proxy.protocol.streams import Streams
 
 AT_ONCE = 64
-"""Chunks that are read in one go; then the loop sees to others."""
+"""Chunks that one call of `go_on` reads, at most; then the event loop sees to other work."""
 
 _LOADS_MAX = 8
-"""How often a chunk is loaded at most: by the time it is read, others may have driven it out of the cache again."""
+"""How often a chunk is loaded, at most: before it is read, other chunks may have driven it out of the cache again."""
 _LOADS_AHEAD = 4
-"""Chunks that are loaded before they can be sent, at most. A cache has room for some containers only: if each of
-hundreds of streams loaded one, it would be driven out by the others' before its turn came, every time."""
+"""Chunks that are loaded before they can be sent, at most. A cache has room for few containers: if each of hundreds of
+streams loaded one, those of the others would always drive it out before the stream's turn came."""
 
 
 class FillSource(Protocol):
@@ -32,24 +32,24 @@ class FillSource(Protocol):
     stream: int
 
     def listed(self, name: bytes) -> bytes | None:
-        """The list of the run of that name, if one is on its way to the peer; else None."""
+        """The list of chunks of the run of that name, if such a run is on its way to the peer; else None."""
 
     def fill(self, name: bytes, data: bytes) -> None:
-        """Send the chunk, or a run's list; empty: it is gone."""
+        """Send a FILL with the chunk, or with the run's list. Empty `data`: our store no longer has it."""
 
     def loading(self, loading: bool) -> None:
-        """What the peer waits for is being read from our disk, or no longer."""
+        """Whether a chunk that the peer waits for is being read from our disk now."""
 
 
 @dataclass(slots=True)
 class _Missed:
     names: deque[bytes]
     loads: int = 0
-    """How often the first of them has been loaded."""
+    """How often the first of `names` has been loaded."""
 
 
 class Fills:
-    """Answers the MISS of one tunnel. Loop thread."""
+    """Answers the MISSes of one tunnel. Loop thread."""
 
     def __init__(self, streams: Streams, worker: StoreWorker, reading: Reading, pump: Callable[[], None]) -> None:
         """`pump` writes to the lanes what the tunnel wants sent."""
@@ -60,9 +60,10 @@ class Fills:
         self._loop = asyncio.get_running_loop()
         self._missed: dict[FillSource, _Missed] = {}
         self._turns: deque[FillSource] = deque()
-        """Sources that may have a FILL to send now; all others are in one of the following."""
+        """Sources that may have a FILL to send now; the others are in one of the following, or their chunk is loading.
+        """
         self._ready: deque[FillSource] = deque()
-        """Likewise, and their chunk has just been loaded: they go first."""
+        """Sources whose next chunk has just been loaded: they go before `_turns`."""
         self._cold: deque[FillSource] = deque()
         """Sources whose next chunk has to be loaded."""
         self._loading = 0  # chunks that are being loaded
@@ -71,7 +72,7 @@ class Fills:
         self._later = False  # `_go_on_later` is scheduled
 
     def add(self, relay: FillSource, names: Sequence[bytes]) -> None:
-        """The peer has missed those; the caller then calls `go_on`."""
+        """The peer lacks what `names` names; the caller then calls `go_on`."""
         if relay not in self._missed:
             self._missed[relay] = _Missed(deque())
             self._turns.append(relay)
@@ -81,7 +82,7 @@ class Fills:
         """The relay has ended. What it had unacknowledged no longer counts, so others may go on; the caller pumps."""
         if self._missed.pop(relay, None) is not None:
             self._held.discard(relay)
-            for waiting in (self._turns, self._ready, self._cold):  # the peer may let no turn come
+            for waiting in (self._turns, self._ready, self._cold):  # if the peer takes nothing its turn never comes
                 if relay in waiting:
                     waiting.remove(relay)
         self.go_on()
@@ -115,12 +116,12 @@ class Fills:
 
     def _serve(self, relay: FillSource) -> None:
         missed = self._missed.get(relay)
-        if missed is None or not self._streams.remembers(relay.stream):  # streams may just have been lost: events tell
+        if missed is None or not self._streams.remembers(relay.stream):  # the stream is lost: its event follows
             return
         if not self._streams.may_fill(relay.stream):
             self._streams.await_ack(relay.stream)
             self._held.add(relay)
-            missed.loads = 0  # what was loaded will not be read at once, so being driven out does not count
+            missed.loads = 0  # the chunk is not read at once: it does not count if the cache drops it before
             return
         name = missed.names[0]
         data = relay.listed(name) or self._read(name)
@@ -138,7 +139,7 @@ class Fills:
         relay.fill(name, data or b"")
 
     def _read(self, name: bytes) -> bytes | None:
-        """None: it has to be loaded; empty: it is gone."""
+        """Read a chunk from the store. None: it has to be loaded first; empty: the store no longer has it."""
         try:
             data = self._worker.store.read(name)
         except StoreError:
@@ -158,6 +159,6 @@ class Fills:
             relay.loading(False)
             self._ready.append(relay)
             if not self._streams.fill_fits:
-                missed.loads = 0  # likewise
+                missed.loads = 0  # not read at once, as in `_serve`
         self.go_on()
         self._pump()

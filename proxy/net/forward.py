@@ -20,9 +20,9 @@ from proxy.protocol.codes import Capability
 log = logging.getLogger(__name__)
 
 LONG = 0.1
-"""Seconds. Joining a connection to its stream takes some rounds of the loop; if these take longer, it is busy."""
+"""Seconds. Joining a connection to its stream takes some rounds of the loop; if they take longer, the loop is busy."""
 FEW = 2
-"""Live connections of a forward, at most: more of them may be what keeps the loop busy."""
+"""With at most so many live connections a forward is not itself what keeps the loop busy."""
 AT_ONCE = 32
 """Connections that are joined to their streams together, at most."""
 
@@ -32,7 +32,7 @@ class Misdirected(Exception):
 
 
 class Forward:
-    """Loop thread."""
+    """Accepts the connections of one forward, and opens a stream for each. Loop thread."""
 
     def __init__(
         self,
@@ -46,14 +46,15 @@ class Forward:
     ) -> None:
         """`listener` is bound and listening; `portals`: for initiators that have reached that address of this site.
 
-        `portal` and `listen`: of a forward that was opened on demand, for a portal in the export's range.
+        `portal` and `listen` are given for a forward that was opened on demand: the portal in the export's range that
+        it leads to, and the address that it listens on.
         """
         self.config = config
         self.listen = listen or config.listen
         self.accepted = 0
         self._peer = peer
         self._listener = listener
-        reset_connection(listener)  # all that it accepts, so that one which nobody takes any more ends by RST as well
+        reset_connection(listener)  # inherited by what it accepts: a connection that nobody takes ends by RST as well
         self._portals = portals
         self._portal = portal
         self._live: set[Relay] = set()
@@ -63,9 +64,9 @@ class Forward:
     async def run(self) -> None:
         """Accept until cancelled or closed.
 
-        Connections are joined to their streams one after the other, for streams that begin together have small windows
-        for long. But where streams of other forwards, perhaps of other peers, keep the loop busy, those that have come
-        meanwhile are joined together.
+        Connections are joined to their streams one after the other, because streams that begin together have small
+        windows for long. But where streams of other forwards, perhaps of other peers, keep the loop busy, connections
+        that have come meanwhile are joined at the same time.
         """
         most, clock = 1, asyncio.get_running_loop().time
         async for first in connections(self._listener, f"forward {self.config.name}"):
@@ -80,7 +81,7 @@ class Forward:
 
     @property
     def streams(self) -> int:
-        """How many of its connections live."""
+        """How many of the forward's connections live."""
         return len(self._live)
 
     def stirred(self) -> bool:
@@ -113,7 +114,7 @@ class Forward:
             relay.array_lost(error)
 
     def _wanted(self, connection: socket.socket) -> str:
-        """What OPEN is to ask the peer for. Raises Misdirected."""
+        """The text of the OPEN for a connection. Raises Misdirected."""
         redirected = self._portal is None and self.config.transparent
         meant = meant_for(connection) if redirected else self._portal
         if meant is None:
@@ -126,7 +127,7 @@ class Forward:
 
 
 def carried(config: ForwardConfig) -> Carries:
-    """What the connections are taken for. Those to portals are iSCSI even where the configuration leaves it open, so
-    that a fall-back to plain bytes, in which addresses are not replaced, is counted and logged."""
+    """What the forward's connections are taken for. Those to portals are iSCSI even where the configuration says
+    "auto", so that a fall-back to plain bytes, in which addresses are not replaced, is counted and logged."""
     portals = config.portal is not None or config.ports is not None
     return "iscsi" if portals and config.protocol == "auto" else config.protocol

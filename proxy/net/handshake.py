@@ -1,4 +1,4 @@
-"""TLS handshakes that fail: the other side is told why, and so is our log."""
+"""Finds out why a TLS handshake failed, and has the other side and our log told."""
 
 import asyncio
 import re
@@ -10,15 +10,15 @@ from proxy.net.connecting import in_words
 LAST_WORDS = 1.0
 """Seconds that the other side has to take the alert that says why, and to end the connection."""
 SELF_SIGNED = 18
-"""OpenSSL's number for a certificate that has signed itself, as `isthmus keygen` makes them, and is not trusted."""
+"""OpenSSL's number for a self-signed certificate, as `isthmus keygen` makes them, that is not trusted."""
 
 
 class Handshake(ssl.SSLContext):
     """Stands for a shared SSLContext in one connection, and knows why its handshake failed: uvloop may not tell that.
 
-    If a handshake fails uvloop closes the connection without sending the alert that says why. So a failure at this side
-    is first reported to uvloop as a need to read (`JudgedConnection.do_handshake`), upon which it sends what there is;
-    the other side then ends the connection.
+    When a handshake fails uvloop closes the connection without sending the alert that says why. So a failure at this
+    side is first reported to uvloop as a need to read (`JudgedConnection.do_handshake`): then uvloop sends the alert,
+    and the other side ends the connection.
     """
 
     def __new__(cls, shared: ssl.SSLContext, limit: asyncio.Timeout) -> Self:
@@ -26,14 +26,14 @@ class Handshake(ssl.SSLContext):
         return super().__new__(cls, shared.protocol)
 
     def __init__(self, shared: ssl.SSLContext, limit: asyncio.Timeout) -> None:
-        """`shared` makes JudgedConnections. `limit` ends the handshake; after a failure it is brought forward."""
+        """`shared` makes JudgedConnections. `limit` ends the handshake; a failure brings it forward to LAST_WORDS."""
         self._shared = shared
         self._limit = limit
         self._connection: JudgedConnection | None = None
 
     @property
     def failure(self) -> ssl.SSLError | None:
-        """Why the handshake failed, if it did so at this side."""
+        """Why the handshake failed at this side; None if it did not."""
         return self._connection.failure if self._connection is not None else None
 
     def wrap_bio(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *args: Any, **more: Any) -> ssl.SSLObject:
@@ -75,7 +75,7 @@ _AROUND = re.compile(r"^\[SSL\] | \(_ssl\.c:\d+\)$")
 
 
 def refuses_us(error: Exception) -> bool:
-    """The other side has ended TLS because of our certificate."""
+    """True if the other side has ended TLS because of our certificate."""
     _, _, alert = _reason(error).partition("_ALERT_") if isinstance(error, ssl.SSLError) else ("", "", "")
     return any(name in alert for name in _OUR_FAULT)
 

@@ -13,7 +13,7 @@ Address = IPv4Address | IPv6Address
 def holders(host: str, port: int, tables: Path = _TABLES) -> frozenset[int]:
     """User numbers of the sockets that get connections to that numeric address; empty if none is known.
 
-    Sockets that listen on that very address get them; only if there are none, those that listen on all addresses.
+    These are the sockets that listen on that very address; only if there are none, those that listen on all addresses.
     """
     wanted = _plain(ip_address(host.partition("%")[0]))
     found = [(address, user) for address, at, user in _listening(tables) if at == port]
@@ -22,7 +22,7 @@ def holders(host: str, port: int, tables: Path = _TABLES) -> frozenset[int]:
 
 
 def _listening(tables: Path) -> Iterator[tuple[Address, int, int]]:
-    """Address, port, user."""
+    """Address, port and user number of each listening socket."""
     for name in ("tcp", "tcp6"):
         path = tables / name
         if not path.exists():
@@ -35,7 +35,7 @@ def _listening(tables: Path) -> Iterator[tuple[Address, int, int]]:
 
 
 def _address(text: str) -> Address:
-    """The kernel writes an address as words of 32 bits, each in the machine's byte order."""
+    """Parse an address as the kernel writes it: words of 32 bits, each in the machine's byte order."""
     words = (int(text[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(text), 8))
     packed = b"".join(words)
     return IPv4Address(packed) if len(packed) == 4 else _plain(IPv6Address(packed))

@@ -1,4 +1,4 @@
-"""Asking a running site's status listener, by what its file says: where, over TLS or not, with which token. Blocking.
+"""Asks a running site's status listener, using the address, TLS and token that the site's file names. Blocking.
 
 The listener's certificate is not judged by a CA: it has to be the very one that the site's file names. Over plain HTTP,
 which is for loopback only, any local user may hold the port while the site does not run: so a token is shown only if
@@ -24,7 +24,7 @@ from proxy.net.holders import holders
 TIMEOUT = 15.0
 """Seconds that connecting and each read may take: the host may be busy."""
 WHOLE = 4
-"""An answer may take so many times the timeout in all: whoever listens may send a byte at a time without end."""
+"""A whole answer may take so many times the timeout: whoever listens may send a byte at a time without end."""
 _ROOT = 0
 LARGEST_ANSWER = 64 << 20
 """Bytes; 65536 streams a peer need some 30 MiB."""
@@ -50,10 +50,10 @@ class Inquiry:
             self._connection.close()
 
     def ask(self, path: str, method: str = "GET", *, control: bool = False) -> tuple[HTTPResponse, bytes]:
-        """The answer's head and body. `control`: with the token for what changes something.
+        """Send a request; return the answer's head and body. `control`: send the token for what changes something.
 
-        Raises OSError or HTTPException if there is no answer, IdentityFault if that token cannot be read, or the
-        listener's certificate, by which it is known.
+        Raises OSError or HTTPException if there is no answer, IdentityFault if that token, or the file of the
+        listener's certificate, cannot be read.
         """
         kept = self._connection.sock is not None
         try:
@@ -62,11 +62,11 @@ class Inquiry:
             self._connection.close()
             if not kept:
                 raise
-        return self._ask(path, method, control=control)  # the listener ends connections that rest
+        return self._ask(path, method, control=control)  # the listener ends idle connections
 
     @cached_property
     def _connection(self) -> HTTPConnection:
-        """Made with the first question, so that a certificate that cannot be read fails that, and not `__init__`."""
+        """Made by the first `ask`, so that a certificate that cannot be read makes that fail, and not `__init__`."""
         return _pointed_at(self._status, self._timeout)
 
     def _ask(self, path: str, method: str, *, control: bool) -> tuple[HTTPResponse, bytes]:
@@ -77,12 +77,12 @@ class Inquiry:
         self._connection.request(method, path, headers=headers)
         with _in_time(self._connection, WHOLE * self._timeout), self._connection.getresponse() as response:
             body = response.read(LARGEST_ANSWER)
-            if not response.isclosed():  # it was not read whole, or ends with the connection: no other can follow
+            if not response.isclosed():  # it was not read whole, or ends the connection
                 self._connection.close()
         return response, body
 
     def _vouch(self, token: Path) -> None:
-        """Connect, and see that whoever listens may see that token. Raises OSError if not; then nothing was sent."""
+        """Connect, and check that whoever listens may see that token. Raises OSError if not; then nothing was sent."""
         if self._connection.sock is None:
             self._connection.connect()
         if self._status.certificate is not None or self._connection.sock is self._vouched:
@@ -102,7 +102,7 @@ class Inquiry:
 
 @contextlib.contextmanager
 def _in_time(connection: HTTPConnection, seconds: float) -> Iterator[None]:
-    """Raises TimeoutError if the `with` block takes longer: the connection is shut down under it."""
+    """Raise TimeoutError if the `with` block takes longer than `seconds`: the connection is shut down under it."""
     over, asked = threading.Event(), connection.sock
 
     def end() -> None:
@@ -128,8 +128,8 @@ def _in_time(connection: HTTPConnection, seconds: float) -> Iterator[None]:
 def find_token(status: Status, *, control: bool) -> tuple[Path, str] | None:
     """The file and the text of the token to be shown; None if the site's file names none.
 
-    `control`: the one for what changes something; raises IdentityFault if it cannot be read. Otherwise any that this
-    user can read, None if there is none.
+    `control`: the token for what changes something; raises IdentityFault if that cannot be read. Without `control`: any
+    token that this user can read, None if there is none.
     """
     if control:
         path = status.control_token
@@ -149,7 +149,7 @@ def _pointed_at(status: Status, timeout: float) -> HTTPConnection:
 
 
 def _reached(status: Status) -> str:
-    """Where to connect: by loopback to a listener on all addresses."""
+    """The host to connect to: loopback if the listener is on all addresses."""
     ip = status.listen.ip
     if ip is None or not ip.is_unspecified:
         return status.listen.host
@@ -157,18 +157,18 @@ def _reached(status: Status) -> str:
 
 
 class _Pinned(HTTPSConnection):
-    """TLS with whoever shows that very certificate (DER)."""
+    """HTTPS with whoever shows that very certificate (DER)."""
 
     def __init__(self, host: str, port: int, timeout: float, certificate: bytes) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE  # `connect` does better
+        context.verify_mode = ssl.CERT_NONE  # `connect` compares the certificate
         super().__init__(host, port, timeout=timeout, context=context)
         self._certificate = certificate
 
     def connect(self) -> None:
-        """Raises OSError if another certificate is shown; then nothing has been said."""
+        """Connect. Raises OSError if another certificate is shown; then no request has been sent."""
         super().connect()
         if self.sock.getpeercert(binary_form=True) != self._certificate:
             self.close()

@@ -25,19 +25,19 @@ NEARLY = 0.8
 """Part of HELLO_TIMEOUT after which a lane that ends without HELLO counts as unanswered: the other side's limit may
 have been over a little earlier than ours."""
 READ_OVER = 1024
-"""Frames that are read over once we have said CLOSE: as many as a lane may well have under way. A peer may have all its
-lanes full of tiny ones, and to go through these for the second that a lane is left would take many."""
+"""Frames that are skipped after we have said CLOSE, at most: as many as a lane may well have under way. A peer may have
+filled all its lanes with tiny frames: skipping all that come in the second that a lane has left would take seconds."""
 GRAIN_MIN = 16 << 10
 """Bytes: shorter batches compress badly."""
 _WRITE_HIGH = 512 << 10
 _WRITE_LOW = 128 << 10
-"""Bytes that the transport may hold for the kernel. Only a second bound: `outlet` gives it less than that."""
+"""Bytes that the transport may hold for the kernel. Only a second bound: `outlet` lets it have less than that."""
 LONG = 32 << 10
-"""Bytes of a piece that TLS is given by itself."""
+"""Bytes from which on a piece is given to TLS by itself."""
 
 
 class LaneOwner(Protocol):
-    """The peer; of accepted lanes the door, until it is known whose they are."""
+    """A lane's owner: its peer, or the door while it is not known to which peer an accepted lane belongs."""
 
     def hello(self, lane: "Lane", hello: Hello) -> None:
         """The other side's HELLO has come. Raises HelloRefused."""
@@ -63,7 +63,7 @@ class LanePeer(Protocol):
 
 
 class Lane(asyncio.BufferedProtocol):
-    """Loop thread. The owner decides; the lane moves bytes and keeps the time limit of HELLO."""
+    """One TLS connection. The owner decides; the lane moves bytes and keeps the time limit of HELLO. Loop thread."""
 
     _counter = 0
     _peer: LanePeer
@@ -73,19 +73,20 @@ class Lane(asyncio.BufferedProtocol):
     _outlet: Outlet
     _unpaused: Unpaused
     _timer: asyncio.TimerHandle
-    """These five are there while `_transport` is: until TLS is up a connection should cost nothing."""
+    """These five exist only while `_transport` does: until TLS is up a connection should cost nothing."""
     _patience = READ_OVER
-    """Frames that may still be read over."""
+    """Frames that may still be skipped after CLOSE."""
     _waiting = False
-    """It waits for its next round; nothing is read meanwhile."""
+    """The lane waits for its next round; nothing is read meanwhile."""
     certificate: tuple[bytes, dict[str, object]] = b"", {}
-    """The other end's, verified: DER, and as `getpeercert` decodes it. Kept, as TLS that has ended tells it no more."""
+    """The other end's, verified: DER, and as `getpeercert` decodes it. Kept, as TLS that has ended no longer tells it.
+    """
 
     def __init__(self, owner: LaneOwner, *, dialler: bool, congestion_control: str = "") -> None:
-        """`congestion_control`: what the kernel is asked for; empty: its default."""
+        """`dialler`: this side dialled. `congestion_control`: what the kernel is asked for; empty: its default."""
         Lane._counter += 1
         self.congestion_control = ""
-        """The one that the kernel uses."""
+        """The congestion control that the kernel uses."""
         self._wanted_congestion_control = congestion_control
         self.number = Lane._counter
         self.owner = owner
@@ -98,19 +99,19 @@ class Lane(asyncio.BufferedProtocol):
         self.settled = asyncio.Event()
         """Set when the lane is up, or gone."""
         self.disconnected = asyncio.Event()
-        """Set when the connection is closed, with what was to be sent on it."""
+        """Set when the connection is closed: nothing waits to be sent on it any more."""
         self.mark = 0
         """DSCP of its packets."""
         self.needless = False
-        """It ends because it is not needed, which is no failure."""
+        """The lane ends because it is not needed, which is no failure."""
         self.short = False
-        """Its packets are kept short (`sockets.shorten_segments`)."""
+        """The lane's packets are kept short (`sockets.shorten_segments`)."""
         self.late = False
-        """It ended because no HELLO came in time."""
+        """The lane ended because no HELLO came in time."""
         self.silent = False
-        """It is suspected to be dead: the tunnel has said so (`LaneSilent`), and nothing was heard on it since."""
+        """The tunnel suspects the lane to be dead (`LaneSilent`), and nothing was heard on it since."""
         self.since = 0.0
-        """When it came up, by the loop's clock."""
+        """When the lane came up, by the loop's clock."""
         self.reason = ""
         """Why the lane ends, if we know before the connection does."""
         self._transport: asyncio.Transport | None = None
@@ -139,7 +140,7 @@ class Lane(asyncio.BufferedProtocol):
         self._rounds = Rounds()
         self._unpaused = Unpaused(connection, self._connected_at)
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
-        self._transport = transport  # last: a descriptor may have been lacking
+        self._transport = transport  # last: what precedes raises for want of a descriptor
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._reader.get_buffer()
@@ -170,9 +171,9 @@ class Lane(asyncio.BufferedProtocol):
             self._peer.burst(self)
 
     def _read_over(self) -> None:
-        """We have said CLOSE and wait for the other side to end the connection: what it still sends is dropped.
+        """We have said CLOSE and wait for the other side to end the connection: drop what it still sends.
 
-        But if it has said CLOSE as well it waits for us.
+        But if it has said CLOSE as well, it waits for us to end the connection: do so.
         """
         assert self._transport is not None
         try:
@@ -221,7 +222,7 @@ class Lane(asyncio.BufferedProtocol):
         return max(GRAIN_MIN, self._outlet.size // 2) if self._transport is not None else GRAIN_MIN
 
     def stand_apart(self, apart: bool, *, late: bool) -> None:
-        """Tell `Portion` what the kernel may be given.
+        """Tell `Portion`, which decides how much the kernel is given, how this lane is used.
 
         `apart`: what is urgent goes by another lane; `late`: the loop may come late.
         """
@@ -244,7 +245,7 @@ class Lane(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._outlet.close()
             del self._reader, self._rounds, self._outlet, self._unpaused, self._timer
-            self._transport = None  # no cycles: many lanes may fail before a collection
+            self._transport = None  # leave no cycles: many lanes may fail before a collection
         self.disconnected.set()
 
     def start(self, peer: LanePeer, rounds: Rounds) -> None:
@@ -268,12 +269,12 @@ class Lane(asyncio.BufferedProtocol):
             self._outlet.wrote(sum(map(len, frames)))
 
     def close(self, code: CloseCode, reason: str, *, needless: bool = False) -> None:
-        """Say why, and let the other side end the connection, which it does when it reads CLOSE; after a second we do.
+        """Send CLOSE with the reason. The other side ends the connection when it reads that; after a second we do.
 
-        `needless`: it is no failure.
+        `needless`: this is no failure.
 
-        If we ended it at once, a peer that is still busy with what came before would lose that, and CLOSE with it: its
-        event loop gives up a connection that has ended even while reading from it is paused.
+        If we ended the connection at once, a peer that is still busy with what came before would lose that, and CLOSE
+        with it: its event loop gives up a connection that has ended even while reading from it is paused.
         """
         if self._lost or self._transport is None:
             return
@@ -283,11 +284,11 @@ class Lane(asyncio.BufferedProtocol):
         transport = self._transport
         self._end(reason)
         if self._waiting:
-            transport.resume_reading()  # to see that end
+            transport.resume_reading()  # to see the other side end it
         asyncio.get_running_loop().call_later(1.0, transport.abort)
 
     def abort(self, reason: str, *, needless: bool = False) -> None:
-        """End the connection at once: nothing can be said any more. `needless`: as of `close`."""
+        """End the connection at once, without CLOSE. `needless`: as in `close`."""
         self.needless = self.needless or needless
         self.reason = reason
         if self._transport is not None:
@@ -296,12 +297,12 @@ class Lane(asyncio.BufferedProtocol):
 
     @property
     def _connection(self) -> socket.socket | None:
-        """The socket; None before it is connected, and from its end on, even if `connection_lost` is still to come."""
+        """The socket; None before it is connected, and from its end on, even if `connection_lost` is yet to come."""
         found: socket.socket | None = self._transport.get_extra_info("socket") if self._transport else None
         return found
 
     def tcp_info(self) -> TcpInfo:
-        """The kernel's figures of the connection; once it has ended, those at the end."""
+        """The kernel's figures of the connection; once that has ended, its last figures."""
         connection = self._connection
         if connection is not None and not self._lost:
             self._last_info = tcp_info(connection) or self._last_info
@@ -310,8 +311,8 @@ class Lane(asyncio.BufferedProtocol):
     def unpause(self, now: float, *, light: bool, calm: bool) -> None:
         """Once a second: keep BBR from pausing on this lane (renewing.py, steadying.py).
 
-        `light`: the lane is for what is urgent, or under a cap. `calm`: nothing urgent has gone lately, so that bulk
-        may be spared the pauses, too.
+        `light`: the lane is for what is urgent, or under a cap. `calm`: nothing urgent has gone lately, so a lane for
+        bulk may be spared the pauses, too.
         """
         if self._transport is None or self._lost or self.congestion_control != BBR:
             return
@@ -363,8 +364,9 @@ class Lane(asyncio.BufferedProtocol):
 
 
 def _gather(pieces: list[bytes]) -> list[bytes]:
-    """Short ones that follow each other in one, since whatever TLS is given is a record at least; long ones as they
-    are: with many streams they have waited and left the caches, and copying takes half as long as encryption."""
+    """Join short pieces that follow each other, since each piece that TLS is given becomes at least one record. Leave
+    long ones as they are: with many streams they have waited and left the caches, and copying them takes half as long
+    as encryption."""
     if len(pieces) == 1:
         return pieces
     runs = groupby(pieces, lambda piece: len(piece) >= LONG)

@@ -10,41 +10,42 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 FACTOR = 4
-"""Lanes are multiplied by that much at a time: a line is filled in three steps."""
+"""A trial multiplies the lanes by that much: a line is filled in three steps."""
 PERIOD = 2.0
 """Seconds over which a rate is measured."""
 SETTLE = 1.5
-"""Seconds before that, in which new lanes come up and gather speed."""
+"""Seconds between a multiplication and the measuring of the rate, in which new lanes come up and gather speed."""
 LOSS_MIN = 1e-4
-"""Share of the bytes; with less loss one connection fills such lines as there are."""
+"""Share of the bytes that is lost; with less loss one connection fills such lines as there are."""
 BLOCKED = 0.6
-"""Share of the time for which data waited for the lanes, from which on there may be too few of them."""
+"""Share of a period in which data waited for the lanes. From this share on there may be too few lanes."""
 PAYS = 0.3
-"""A trial has paid if the rate grew by so much of what the lanes grew by, at least."""
+"""A trial has paid if the rate grew by at least this part of what the number of lanes grew by."""
 ROOM = 0.75
-"""If it grew by so much of it the line has room for still more, and the next trial follows at once. If by less the line
-is full, and no trial follows for `REST_FULL`, since lanes that come and go in vain cost a third of the rate for some
-seconds. There are two exceptions. A trial that began with a single lane needs `PAYS` only: the rate before it may have
-been that of a slow start. And where no more is lost than before the line is not full, for lanes on a full line get less
-each because more is lost: then the rate before was good luck."""
+"""If the rate grew by at least this part, the line has room for still more, and the next trial follows at once. If the
+trial paid but the rate grew by less, the line is full, and no trial follows for `REST_FULL`, since lanes that come and
+go in vain cost a third of the rate for some seconds. There are two exceptions. A trial that began with a single lane
+needs only `PAYS`: the rate before it may have been that of a slow start. And if loss has not grown enough, the line is
+not full, since on a full line each lane gets less because more is lost: then the rate before was good luck."""
 SPARE = 2.0
-"""Lanes kept for each that the rate calls for: loss is uneven, and a few lanes too many cost little."""
+"""Lanes that are kept for each lane that the rate calls for: loss is uneven, and a few lanes too many cost little."""
 WORTH = 1.08
-"""More lanes are kept only if they have multiplied the rate by so much."""
+"""More lanes are kept only if they have multiplied the rate by more than this."""
 REST_LEAST, REST_MOST = 5.0, 120.0
-"""Seconds until the next trial after one that did not pay, doubled each time. The first is soon: the rate before may
-have been that of a slow start that had lost nothing yet."""
+"""Seconds until the next trial after one that did not pay: the least at first, doubled each time, the most at last. The
+least is short because the rate before the trial may have been that of a slow start that had lost nothing yet."""
 REST_FULL = 30.0
 """Seconds until the next trial on a line that has just been filled, at least."""
 FALLEN = 0.7
-"""Below so much of the rate that was reached, trials begin anew: that rate was good luck, or more is lost now."""
+"""If the rate falls below this part of the rate that was reached, trials begin anew: that one was good luck, or more is
+lost now."""
 IDLE = 60.0
-"""Seconds in which data has not waited for lanes, after which fewer are tried."""
+"""Seconds after which fewer lanes are tried, if data has not waited for lanes meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaneTotals:
-    """Totals of all lanes since the tunnel began, of the direction that this side sends."""
+    """Totals of all lanes since the tunnel began, in the direction in which this side sends."""
 
     sent: int
     """Bytes, without those sent again."""
@@ -64,7 +65,7 @@ class _Trial(NamedTuple):
 
 
 class LaneCount:
-    """Finds the number of lanes, `wanted`, from what `see` is told about once a second."""
+    """Finds the number of lanes, `wanted`, from the totals that `see` is given about once a second."""
 
     def __init__(self, most: int) -> None:
         self.wanted = 1
@@ -78,7 +79,7 @@ class LaneCount:
         self._idle_since = float("inf")
 
     def see(self, now: float, totals: LaneTotals) -> int:
-        """How many lanes there should be, given what they have done so far. `now` in seconds."""
+        """Return how many lanes there should be, given what they have done so far. `now` in seconds."""
         if self._from is None:
             if now >= self._start_at:
                 self._from = now, totals
@@ -124,14 +125,14 @@ class LaneCount:
             self._rest = REST_LEAST
             self._more(now, rate, loss)
             return
-        if followed >= PAYS and loss * gain > lost * growth:  # by Mathis it is (growth / gain) squared, give or take
+        if followed >= PAYS and loss * gain > lost * growth:  # full: by Mathis loss grew by about (growth / gain)^2
             self._rest = max(self._rest, REST_FULL)
         self.wanted = min(self.wanted, max(lanes, round(lanes * gain * SPARE))) if gain > WORTH else lanes
         self._not_before = now + self._rest
         self._rest = min(2 * self._rest, REST_MOST)
 
     def _fewer(self, now: float) -> None:
-        """Data has not waited for lanes: after a while try fewer."""
+        """Data has not waited for lanes: after `IDLE` try fewer."""
         self._idle_since = min(self._idle_since, now)
         if now - self._idle_since >= IDLE and self.wanted > 1:
             self.wanted = -(-self.wanted // FACTOR)

@@ -14,10 +14,10 @@ from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.drafts import GRAIN_MAX
 
 EXPRESS = 1
-"""Lanes of each mark beside those for bulk: the tunnel keeps the newest for what is urgent. `COPIES` more where packets
-are lost."""
+"""Lanes of each mark beside those for bulk: the tunnel keeps the newest for what is urgent. Where packets are lost
+there are `COPIES` more."""
 CALM = 10.0
-"""Seconds without anything urgent going before bulk, after which bulk is spared BBR's pauses."""
+"""Seconds without anything urgent overtaking bulk, after which bulk is spared BBR's pauses."""
 
 
 class Lanes:
@@ -32,7 +32,7 @@ class Lanes:
     ) -> None:
         """`fixed`: the number of lanes of each mark, None to find it. `marks`: DSCP marks of what this side sends.
 
-        `late` says whether the loop has lately been so busy that it may come too late to a lane that runs dry.
+        `late(now)`: whether the loop has lately been so busy that it may come too late to a lane that runs dry.
         """
         self._late = late
         self.wanted = asyncio.Event()
@@ -72,24 +72,24 @@ class Lanes:
 
     @property
     def full(self) -> bool:
-        """True if no more are taken, but in place of silent ones."""
+        """True if another lane is taken only in place of a silent one."""
         return len(self._all) >= LANES_MAX
 
     @property
     def oldest_silent(self) -> Lane | None:
-        """The one to be dropped if there is no room for another."""
+        """The silent lane to be dropped first if there is no room for another lane."""
         return next((lane for lane in self if lane.silent), None)
 
     @property
     def blocked_seconds(self) -> float:
-        """Seconds for which data has waited in all while no lane took any."""
+        """Seconds, in all, for which data has waited while no lane took any."""
         since = self._blocked_since
         return self._blocked + (self._loop.time() - since if since is not None else 0.0)
 
     # -- coming and going --------------------------------------------------------------------------------------
 
     def add(self, lane: Lane) -> list[Lane]:
-        """The lane is up. Returns silent lanes that it replaces, which the caller drops."""
+        """The lane is up. Returns the silent lanes that it replaces, which the caller drops."""
         self._all[lane.number] = lane
         self._review()
         return [other for other in self if other.silent and other.mark == lane.mark]
@@ -103,7 +103,7 @@ class Lanes:
         return True
 
     def silence(self, number: int) -> bool:
-        """The lane is suspected to be dead, and another one is wanted in its place; True if there are enough others."""
+        """The lane is suspected to be dead, and no longer counts; True if there are enough others."""
         if number not in self._all:
             return False
         self._all[number].silent = True
@@ -123,8 +123,8 @@ class Lanes:
     # -- how many ----------------------------------------------------------------------------------------------
 
     def wish_of_peer(self, counts: Mapping[int, int]) -> None:
-        """The other side needs so many lanes of each mark. That it needs more than before means, with BBR, that it has
-        found packets to be lost (`sample`)."""
+        """The other side needs so many lanes of each mark. With BBR, if it needs more than before it has found packets
+        to be lost (`sample`)."""
         most = max(counts.values(), default=0)
         before = max(self._theirs.values(), default=most)
         self._lossy_there = most > before or (most == before and self._lossy_there)
@@ -149,7 +149,7 @@ class Lanes:
         return found
 
     def sample(self, now: float) -> None:
-        """Once a second: tend the lanes, and see whether more or fewer would do."""
+        """To be called once a second: tend the lanes, and see whether more or fewer are needed."""
         self._tend(now)
         wire = self.wire()
         lossy = self._loss.see(now, wire["packets"], wire["lost"])
@@ -168,7 +168,7 @@ class Lanes:
             self._tunnel.reserve(urgent)
 
     def _tend(self, now: float) -> None:
-        """Say what the kernel may be given on each lane, and keep BBR from pausing."""
+        """Tell each lane how it is used, which decides how much the kernel is given, and keep BBR from pausing."""
         late, scheduler, express = self._late(now), self._tunnel.scheduler, self._tunnel.express
         divided = {lane.mark for lane in self if lane.number in express}
         calm = not scheduler.ruled and now > scheduler.overtaken_at + CALM  # with rules the line need not be full
@@ -178,7 +178,7 @@ class Lanes:
             lane.unpause(now, light=scheduler.capped or is_express, calm=calm)
 
     def _wish(self, wanted: int) -> None:
-        """Have so many lanes of each mark."""
+        """Tell the tunnel that this side needs so many lanes of each mark."""
         wanted = min(wanted, WISHES_MAX // len(self._ours))
         if wanted not in self._ours.values():
             self._ours = dict.fromkeys(self._ours, wanted)
@@ -211,7 +211,7 @@ class Lanes:
         tunnel = self._tunnel
         while not tunnel.quiet:
             if not self._write(now):
-                self._note_blocked(bool(self._all) and tunnel.streams.backlog, now)  # a cap may hold everything now
+                self._note_blocked(bool(self._all) and tunnel.streams.backlog, now)  # no backlog: a cap holds all
                 return
         self._note_blocked(False, now)
 
@@ -221,14 +221,14 @@ class Lanes:
         for lane in self._wanting():
             if room := lane.room():
                 rooms[lane.number] = room
-                self.grain = lane.grain  # in the end the oldest one's, by which bulk goes
+                self.grain = lane.grain  # the last one counts, the oldest lane's: bulk goes by it
         taken = self._tunnel.take(rooms, now) if rooms else {}
         for number, frames in taken.items():
             self._all[number].write(frames)
         return bool(taken)
 
     def _wanting(self) -> list[Lane]:
-        """Lanes for which the tunnel has something, and that may have room. The newest, for what is urgent, first."""
+        """Lanes that the tunnel has something for, and that may have room. The newest, for what is urgent, is first."""
         wanting = self._tunnel.wanting
         return [lane for lane in self._usable if lane.number in wanting and not lane.clogged]
 

@@ -1,4 +1,4 @@
-"""Limits of the kernel on a process: its descriptors, of which a shell often allows only 1,024, and its threads."""
+"""Prepares for the kernel's limits on a process: descriptors, of which a shell often allows only 1,024, and threads."""
 
 import asyncio
 import resource
@@ -10,8 +10,8 @@ from proxy.aside import NO_THREAD
 from proxy.errors import OperatorError
 
 THREADS = 12
-"""Threads of a site beside its first: one of the log, two each of the store and the history, libuv's four, some that
-come and go."""
+"""Threads of a site beside its first: one of the log, two each of the store and the history, libuv's four, and some
+that come and go."""
 
 
 def use_all_descriptors() -> None:
@@ -39,12 +39,12 @@ def ensure_threads() -> None:
 
 
 def started_thread(name: str) -> ThreadPoolExecutor:
-    """An executor whose one thread is started now: at the first need, days later, a limit may have been reached."""
+    """An executor whose one thread is started now: days later, at the first need, a limit may have been reached."""
     pool = ThreadPoolExecutor(1, thread_name_prefix=name)
     pool.submit(int)
     return pool
 
 
 async def begin_threads() -> None:
-    """Have libuv start its own threads now, for the same reason: where it cannot, it ends the process."""
+    """Have libuv start its own threads now, before a limit is reached: if libuv cannot, it ends the process."""
     await asyncio.get_running_loop().getaddrinfo("127.0.0.1", 0)

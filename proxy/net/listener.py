@@ -1,4 +1,7 @@
-"""Listening sockets: bound before anything starts, so that an address in use is said at once."""
+"""Binds listening sockets, and accepts their connections.
+
+They are bound before anything starts, so that an address in use is said at once.
+"""
 
 import asyncio
 import logging
@@ -15,11 +18,11 @@ BACKLOG = 512
 _AGAIN = 1.0
 """Seconds between attempts to accept after a failure, such as a want of descriptors."""
 _TOLD_AGAIN = 60.0
-"""Seconds after which such a failure is told again: it may last for days."""
+"""Seconds after which such a failure is logged again: it may last for days."""
 
 
 async def connections(listener: socket.socket, what: str) -> AsyncGenerator[tuple[socket.socket, str]]:
-    """Each connection with the address of its other end, until the listener is closed. Loop thread.
+    """Accept until the listener is closed; yield each connection with its other end's address. Loop thread.
 
     `what`: the listener's name in the log.
     """
@@ -41,7 +44,7 @@ async def connections(listener: socket.socket, what: str) -> AsyncGenerator[tupl
 
 
 def waiting(listener: socket.socket, most: int) -> Iterator[tuple[socket.socket, str]]:
-    """At most so many of the connections that have come already, without a round of the loop for each."""
+    """Accept at most so many of the connections that have come already, without a round of the loop for each."""
     for _ in range(most):
         try:
             connection, address = listener.accept()
@@ -68,7 +71,7 @@ def bind(address: Address) -> socket.socket:
 
 
 def reserve(address: Address) -> socket.socket:
-    """A non-blocking socket that is bound, and does not listen yet: nobody can connect. Raises OSError."""
+    """A non-blocking socket that is bound but does not listen yet, so that nobody can connect. Raises OSError."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:

@@ -23,7 +23,7 @@ class _Place:
     listener: socket.socket | None = None
 
     def reserve(self) -> str:
-        """Bind a socket to it; what is wrong, or nothing."""
+        """Bind a socket to the address. Returns what is wrong, or an empty text."""
         try:
             self.listener = reserve(self.address)
         except OSError as error:
@@ -31,7 +31,7 @@ class _Place:
         return ""
 
     def listen(self) -> str:
-        """Let others connect; what is wrong, or nothing: another process may listen there by now."""
+        """Let others connect. Returns what is wrong, or an empty text: another process may listen there by now."""
         assert self.listener is not None
         try:
             self.listener.listen(BACKLOG)
@@ -44,7 +44,7 @@ class Listeners:
     """Sockets that are bound; nobody can connect before `listen`. Whoever takes one of them closes it."""
 
     def __init__(self, config: SiteConfig) -> None:
-        """Raises OperatorError naming each address that cannot be had, or each export that leads back here."""
+        """Bind. Raises OperatorError naming each address that cannot be had, or each export that leads back here."""
         refuse_loops(config)
         self._tunnel = [_Place("tunnel.listen", config.tunnel.listen)] if config.tunnel.listen is not None else []
         self._forwards = [_Place(f"forward {each.name!r} listen", each.listen) for each in config.forwards]
@@ -57,33 +57,33 @@ class Listeners:
 
     @property
     def tunnel(self) -> socket.socket | None:
-        """Where lanes come; None if the site only dials."""
+        """The socket for lanes from peers; None if the site only dials."""
         return self._tunnel[0].listener if self._tunnel else None
 
     @property
     def forwards(self) -> list[socket.socket]:
-        """As they are configured."""
+        """The forwards' sockets, in the order of the configuration."""
         return [place.listener for place in self._forwards if place.listener is not None]
 
     @property
     def status(self) -> socket.socket:
-        """The status listener's; whoever serves there listens."""
+        """The status listener's socket, which `listen` leaves to whoever serves there."""
         assert self._status.listener is not None
         return self._status.listener
 
     def listen(self) -> None:
-        """For lanes and arrays. Raises OperatorError likewise."""
+        """Let lanes and arrays connect. Raises OperatorError naming each address that cannot be had any more."""
         _raise_if_any([place.listen() for place in (*self._tunnel, *self._forwards)])
 
     def close(self) -> None:
-        """Give back all of them."""
+        """Close all sockets."""
         for place in (*self._tunnel, *self._forwards, self._status):
             if place.listener is not None:
                 place.listener.close()
 
 
 def unavailable(what: str, address: Address, error: OSError) -> str:
-    """That address cannot be had."""
+    """The message that an address cannot be had, and what to do. `what`: where the configuration names it."""
     remedies = {
         errno.EADDRNOTAVAIL: "configure one that `ip address` lists on this host",
         errno.EACCES: "configure a port from 1024 on: those below are for root",

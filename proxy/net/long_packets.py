@@ -1,7 +1,7 @@
-"""Whether packets of full size pass on the way to a peer.
+"""Judges whether packets of full size pass on the way to a peer.
 
 Some paths lose them without a word: TCP connects, and TLS or HELLO, which are long, are never answered. Then lanes are
-dialled with short packets, and a *trial* with long ones goes beside them, to see whether that was it.
+dialled with short packets, and a *trial* lane with long ones beside them, to see whether their length was the cause.
 """
 
 from collections.abc import Callable
@@ -23,24 +23,24 @@ class LongPackets:
 
     @property
     def short_ones_pass(self) -> bool:
-        """True if a lane with short packets is up, and heard of."""
+        """True if a lane with short packets is up and not silent."""
         return any(lane.up and lane.short and not lane.silent for lane in self._peer.lanes)
 
     def look_again(self) -> None:
-        """What lost them may have been put right."""
+        """What lost long packets may have been put right: begin a trial if a short lane is up, or assume they pass."""
         if (mark := self._mark_of_short) is not None:
             self._begin_trial(mark)
         else:
             self._pass()
 
     def try_again(self) -> None:
-        """A trial has shown nothing a while ago: begin another one, unless what became of others has shown it since."""
+        """A trial showed nothing a while ago: begin another, unless one has shown since that long packets are lost."""
         mark = self._mark_of_short
         if mark is not None and not self._peer.short_packets:
             self._begin_trial(mark)
 
     def answered(self, lane: Lane, *, trial: bool) -> None:
-        """The lane has come up, so its packets pass, since HELLOs fill them."""
+        """The lane has come up, so packets of its length pass, since HELLOs fill them."""
         if trial:
             self._pass()
             for other in self._peer.lanes:
@@ -52,14 +52,14 @@ class LongPackets:
     def unanswered(self, lane: Lane, *, connected: bool, trial: bool, short_passed: bool) -> None:
         """The attempt got no answer in time. If TCP had connected, whose packets are short, long ones may be lost.
 
-        `short_passed`: short packets passed when the attempt began; only if they do all the time a trial is conclusive.
+        `short_passed`: short packets passed when the attempt began. A trial is conclusive only if they still pass.
         """
         if not trial:
             self.seem_lost = connected and not lane.short
         elif short_passed and self.short_ones_pass:
             self._peer.short_packets = connected
         elif self._mark_of_short is not None:
-            self._begin_trial(lane.mark)  # the line was out, and TCP answered perhaps by a box on the way
+            self._begin_trial(lane.mark)  # the line was out; a box on the way may have answered TCP
 
     @property
     def _mark_of_short(self) -> int | None:

@@ -1,4 +1,4 @@
-"""What limits a peer's streams ("why is it slow"): sampled once a second, judged when somebody asks."""
+"""Judges what limits a peer's streams ("why is it slow"): samples once a second, judges when somebody asks."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from proxy.reduction.relief import Relief
 
 
 class Lookout:
-    """Loop thread. One for each peer."""
+    """Samples and judges the streams of one peer. Loop thread."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Lookout:
         environment: Environment,
         now: float,
     ) -> None:
-        """`peer`: its name; `relays`: live ones by stream; `relief`: of its store.
+        """`peer`: its name; `relays`: its live relays by stream; `relief`: of its store.
 
         `now`, here and in `sample`: seconds of the loop's clock.
         """
@@ -47,16 +47,16 @@ class Lookout:
         self._peers = len(environment.config.peers)
         self._ended: list[tuple[Spell, Spell]] = []  # of relays that have ended since the last sample
         self.waited: Counter[Waiting] = Counter()
-        """Nanoseconds of all streams and both directions, up to the last sample."""
+        """Nanoseconds by what was waited for, of all streams and both directions, up to the last sample."""
         self._recent = Recent()
         self._of_line = 0.0, 0.0, 0.0
-        """Bytes a second that the lanes sent, and sent again, and the share of time for which they were held up: while
-        streams waited for them, as of the last sample."""
+        """As of the last sample, for the time in which streams waited for lanes: bytes a second that the lanes sent,
+        bytes a second of these that they sent again, and the share of time for which they were held up."""
         self._lanes_before: dict[str, float] = {}
         self._held_before: dict[int, float] = {}
 
     def sample(self, now: float) -> None:
-        """Once a second."""
+        """To be called once a second."""
         self.look()
         samples, self._ended = self._ended, []
         samples += [self._count(relay.waits.sample(self._tunnel.round_trip)) for relay in self._relays.values()]
@@ -69,26 +69,26 @@ class Lookout:
         self._of_line = line, again, held_up
 
     def look(self) -> None:
-        """Have all relays see anew what they wait for."""
+        """Have each relay find out anew what it waits for."""
         for relay in self._relays.values():
             relay.waits.look()
 
     def ended(self, relay: Relay) -> None:
-        """The relay has ended: what it has done since the last sample counts with the next one."""
+        """The relay has ended: what it has done since the last sample counts in the next sample."""
         self._ended.append(self._count(relay.waits.spell()))
 
     def verdict(self) -> Verdict:
         """What limited the tunnel over the last ten seconds."""
         times = self._recent.times
         figures = self._figures()
-        if times.get(Waiting.WINDOW):  # what all streams have to be asked for explains nothing else
+        if times.get(Waiting.WINDOW):  # only this needs a look at all streams
             figures = replace(figures, window=max(map(self._window, self._relays.values()), default=0))
-        if times.get(Waiting.SHAPING):  # likewise, of all shares
+        if times.get(Waiting.SHAPING):  # only this needs a look at all shares
             figures = replace(figures, cap=self._shares.cap)
         return judge(times, with_rates(figures, self._recent))
 
     def verdict_of(self, relay: Relay) -> Verdict:
-        """What limited one stream."""
+        """What limited one stream over the last ten seconds."""
         flow = self._streams.flow(relay.stream)
         window, arrived = (flow.window, flow.arrived) if flow is not None else (0, 0)
         cap = self._shares.cap_of(relay.name, forward=relay.opener)
@@ -104,7 +104,7 @@ class Lookout:
         return spells
 
     def _figures(self) -> Figures:
-        """What all streams have in common."""
+        """The figures that all streams have in common."""
         line, again, held_up = self._of_line
         return Figures(
             peer=self._peer,

@@ -1,7 +1,7 @@
-"""Exports that lead back to a forward of this very site.
+"""Finds exports that lead back to a forward of this very site.
 
-`proxy.config` refuses those that the site's file shows. Here are the others, which only the host can tell: forwards
-that listen on all addresses, and exports at one of these.
+`proxy.config` refuses those that show in the site's file. This module finds those that depend on the host's addresses:
+the forward listens on all of them, and the export's address is one of them.
 """
 
 from collections.abc import Iterator
@@ -18,10 +18,10 @@ _BINDS_FOREIGN = "proc/sys/net/ipv{}/ip_nonlocal_bind"
 
 
 def loops(config: SiteConfig, root: Path = Path("/")) -> Iterator[tuple[Export, Forward]]:
-    """Each export whose address is this host's, and the forward that listens there because it listens on all of them.
+    """Each export whose address is this host's, with the forward that, listening on all addresses, listens there.
 
-    What a peer sends there comes back to it, or goes round for ever. Names are not looked up, since what they stand for
-    may change. `root`: stands for /, for tests.
+    What a peer sends to such an export comes back to the peer, or goes round for ever. Names are not looked up, since
+    what they stand for may change. `root`: stands for /, for tests.
     """
     for export in config.exports:
         address = _dialled(export.address)
@@ -47,13 +47,13 @@ def _listens_on(listen: Address, address: Address) -> bool:
 
 
 def _dialled(address: Address) -> Address:
-    """As it is dialled: ::ffff:192.0.2.1 as 192.0.2.1."""
+    """The address as it is dialled: ::ffff:192.0.2.1 as 192.0.2.1."""
     mapped = address.ip.ipv4_mapped if isinstance(address.ip, IPv6Address) else None
     return address if mapped is None else address._replace(host=str(mapped))
 
 
 def _is_own(address: Address, root: Path) -> bool:
-    """True if the address can be bound, as only a host's own ones can. False where others can be bound as well."""
+    """True if the address can be bound, as only a host's own ones can. False where foreign ones can be, too."""
     assert address.ip is not None
     try:
         if (root / _BINDS_FOREIGN.format(address.ip.version)).read_text().strip() != "0":

@@ -1,21 +1,21 @@
-"""Whether a line loses so many packets that it is worth while to send short frames by several lanes. No I/O."""
+"""Judges whether a line loses so many packets that sending short frames by several lanes is worth while. No I/O."""
 
 from math import exp
 
 LOSSY = 0.002
-"""Share of lost packets below which less than one question in a hundred is held up, counting its answer."""
+"""Share of lost packets. Below it less than one question in a hundred is held up, its answer included."""
 MEMORY = 700
-"""Packets over which that share is an average. They are few, so that a line that carries little is judged soon; being
-wrong by chance costs two lanes, and copies that nobody needs."""
+"""Packets over which that share is an average. They are few, so that a line that carries little is judged soon; a wrong
+judgement by chance costs two lanes, and copies that nobody needs."""
 AGAIN = 3.0, 60.0
-"""A line counts as lossy when it loses packets again that many seconds after it first did, at the least and at the
-most: a queue that overflows once, as when a connection seeks the line's rate, is over sooner."""
+"""The least and the most seconds between a first loss and another one that makes the line count as lossy: a queue that
+overflows once, as when a connection seeks the line's rate, is over sooner."""
 HOLD = 120.0
-"""Seconds for which it then counts as lossy."""
+"""Seconds for which the line then counts as lossy."""
 
 
 class Loss:
-    """Judges the line of one tunnel by what `see` is told about once a second."""
+    """Judges the line of one tunnel by the totals that `see` is given about once a second."""
 
     def __init__(self) -> None:
         self._before = 0, 0  # totals at the last call
@@ -24,9 +24,9 @@ class Loss:
         self._until = float("-inf")  # until then the line counts as lossy
 
     def see(self, now: float, sent: int, lost: int) -> bool:
-        """True if the line is lossy. Totals of packets on all lanes together; `now` in seconds.
+        """True if the line is lossy. `sent`, `lost`: totals of packets on all lanes together; `now` in seconds.
 
-        `lost` may fall: that a packet was not lost is known a round trip after it was taken to be.
+        `lost` may fall: a packet that was taken to be lost may be known a round trip later not to have been.
         """
         newly_sent, newly_lost = max(0, sent - self._before[0]), lost - self._before[1]
         self._before = sent, lost
