@@ -142,6 +142,7 @@ class Dialler:
         except TimeoutError as error:
             if handshake is not None and handshake.failure is not None:  # we refused the peer, and it has not hung up
                 self._failed(handshake, error)
+                self._try_again(trial=trial)
                 return
             connected = connection is not None
             what = "connected, but no TLS handshake" if connected else "no answer"
@@ -159,6 +160,8 @@ class Dialler:
                 self._long_packets.answered(lane, trial=trial)
             elif lane.late:
                 self._long_packets.unanswered(lane, connected=True, trial=trial, short_passed=short_passed)
+            else:
+                self._try_again(trial=trial)
 
     def _try_again(self, *, trial: bool) -> None:
         """If this was a trial, which has failed for another reason than its packets' length, begin a new one later."""

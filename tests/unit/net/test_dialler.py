@@ -242,10 +242,10 @@ def test_an_outage_is_not_taken_for_a_path_that_loses_long_packets(monkeypatch: 
     assert not loop.errors
 
 
-@pytest.mark.parametrize("told", [False, True])
-def test_a_trial_for_which_there_was_no_way_is_made_again(monkeypatch: pytest.MonkeyPatch, told: bool) -> None:
-    """The line is out for a moment, and a router says so, or new connections alone get no answer: packets stayed short
-    until the next reload, and no alarm said why."""
+@pytest.mark.parametrize("what", ["no way", "no answer", "another's certificate", "HELLO refused"])
+def test_a_trial_that_showed_nothing_is_made_again(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """A router says that the line is out, new connections get no answer, or another site has the address for a moment:
+    packets stayed short until the next reload, and no alarm said why."""
     tunnel = Tunnel(swallows=True)
     peer = MagicMock(lanes=tunnel, relays={}, short_packets=False)
 
@@ -257,13 +257,22 @@ def test_a_trial_for_which_there_was_no_way_is_made_again(monkeypatch: pytest.Mo
         if not tunnel.lanes:
             return await tunnel.connect(seconds=seconds)
         tunnel.lanes[0].silent = False
-        if told:
+        if what == "no way":
             raise OSError(errno.EHOSTUNREACH, os.strerror(errno.EHOSTUNREACH))
-        return await asyncio.sleep(HOUR, "nothing")
+        return await asyncio.sleep(HOUR if what == "no answer" else 0.0, "connected")
+
+    async def take_over(connection: object, lane: Any, **_: object) -> None:
+        if not tunnel.lanes:
+            return await tunnel.take_over(connection, lane)
+        lane().up = False
+        return await asyncio.sleep(HOUR if what == "another's certificate" else 0.0)
 
     peer.failed = failed
     dialler = dialled(tunnel, peer, monkeypatch, seconds=0.1)
     monkeypatch.setattr(dialling, "connect", connect)
+    monkeypatch.setattr(dialling, "take_over", take_over)
+    failure = "not its own" if what == "another's certificate" else None
+    monkeypatch.setattr(dialling, "Handshake", lambda *_: MagicMock(failure=failure if tunnel.lanes else None))
 
     async def scene() -> None:
         tunnel.wanted.set()
@@ -272,6 +281,7 @@ def test_a_trial_for_which_there_was_no_way_is_made_again(monkeypatch: pytest.Mo
         assert [lane.short for lane in tunnel.lanes] == [True]
         tunnel.swallows = False
         monkeypatch.setattr(dialling, "connect", tunnel.connect)
+        monkeypatch.setattr(dialling, "take_over", tunnel.take_over)
         await asyncio.sleep(100.0)
         assert [lane.short for lane in tunnel.lanes if lane.up] == [False]
         running.cancel()
