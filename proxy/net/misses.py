@@ -1,8 +1,8 @@
-"""Has a tunnel's streams take turns in asking for chunks that they lack.
+"""Has a tunnel's streams take turns in asking the peer for chunks that they lack.
 
-What is filled is kept until its batch is decoded, and one batch may need up to `KEPT_MAX` bytes of fills. If all
-streams asked at once, a peer that leaves one MISS of each unanswered could have gigabytes kept. What is asked for ahead
-has a bound of its own (`AheadMemory`). The counterpart at the sending side is `Fills`.
+Fills are kept until the batch that needs them is decoded, and one batch may need up to `KEPT_MAX` bytes of them. If all
+streams asked at once, a peer that leaves one MISS of each unanswered could make this site keep gigabytes. Chunks that
+are asked for ahead have a bound of their own (`AheadMemory`). The counterpart at the sending side is `Fills`.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ AT_ONCE = 16
 
 
 class Misses:
-    """Those of one tunnel. Loop thread."""
+    """The MISSes of one tunnel. Loop thread."""
 
     def __init__(self, send: Callable[[int, Sequence[bytes]], None], pump: Callable[[], None]) -> None:
         """`send` queues a MISS of these names on that stream; `pump` writes to the lanes what the tunnel wants sent."""
@@ -24,7 +24,7 @@ class Misses:
         self._waiting: dict[int, Sequence[bytes]] = {}
 
     def ask(self, stream: int, names: Sequence[bytes]) -> None:
-        """Ask now, or when it is the stream's turn; a stream that is asking may ask for more."""
+        """Send the MISS now, or when it is the stream's turn; a stream that is `asking` already may ask for more."""
         if stream in self._asking or (self._room and not self._waiting):
             self._ask(stream, names)
         else:
@@ -35,8 +35,8 @@ class Misses:
         return stream in self._asking
 
     def settle(self, stream: int) -> None:
-        """The stream has decoded its batch, or ended. Others may ask in the next turn of the loop: they may be about to
-        end as well."""
+        """The stream has decoded its batch, or ended: one that waits may ask, but only in the loop's next round, since
+        it may be about to end as well."""
         self._waiting.pop(stream, None)
         if stream in self._asking:
             self._asking.remove(stream)

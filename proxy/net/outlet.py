@@ -1,8 +1,8 @@
-"""How much unsent data the kernel is given: little, so that what is urgent does not queue behind bulk.
+"""Limits how much unsent data of a lane the kernel is given, so that urgent frames do not queue behind bulk.
 
 The kernel's send buffer grows to megabytes, seconds of a slow line. With TCP_NOTSENT_LOWAT (Linux, tcp(7)) a socket
-counts as writable only while it holds less unsent data than that; but the kernel takes more when it is written, so it
-is asked how much it holds before each write.
+counts as writable only while it holds less unsent data than that. But a write may give it more, so `Outlet` asks the
+kernel how much it holds, and counts what is written.
 """
 
 import asyncio
@@ -13,21 +13,22 @@ from collections.abc import Callable
 from proxy.net.tcpinfo import PAUSED, sending
 
 SECONDS = 0.008
-"""What may wait in the kernel, in seconds of the line: enough for the event loop to be late, not enough to be felt."""
+"""What may wait unsent in the kernel, in seconds of the line's rate: enough that the line does not run dry when the
+event loop is late, too little to be noticed."""
 SECONDS_APART = 0.03
-"""The same on a lane beside the one for what is urgent, while the loop compresses, or where the line is fast."""
+"""The same for a lane when urgent frames go by another one, while the loop compresses or where the line is fast."""
 LEAST = 8 << 10
 MOST = 512 << 10
 MOST_APART = 4 << 20
-"""Bounds of that in bytes, the last one where the line is fast."""
+"""Bounds of what may wait, in bytes; `MOST_APART` instead of `MOST` where the line is fast."""
 PLENTY = 1 << 20
 _PLENTY_SECONDS = 0.06
-"""What may wait while BBR seeks in vain: bytes at most, and seconds of its pace."""
+"""What may wait while BBR goes on seeking a rate that has settled: bytes at most, and seconds of its pace."""
 _SEEKING = 2.0
-"""BBR that sends at so many times the rate at which bytes arrive, or more, seeks the line's rate."""
+"""BBR counts as seeking the line's rate while it sends at so many times the rate at which bytes arrive, or more."""
 _GROWTH = 1.25
 _SETTLED = 0.6
-"""Seconds without growth by that factor after which the rate is what the line takes."""
+"""After so many seconds without growth by the factor `_GROWTH`, the rate counts as what the line takes."""
 _UNKNOWN = 64 << 10
 """Bytes, before the kernel has measured a rate."""
 _TCP_NOTSENT_LOWAT = getattr(socket, "TCP_NOTSENT_LOWAT", 25)
@@ -36,30 +37,32 @@ _TCP_NOTSENT_LOWAT = getattr(socket, "TCP_NOTSENT_LOWAT", 25)
 class Portion:
     """How many bytes the kernel may hold unsent: a few milliseconds of what the line takes, with two exceptions.
 
-    Plenty, once. BBR begins by seeking the line's rate: it sends at nearly three times the rate at which bytes arrive
-    until that has stayed the same for three round trips, and round trips in which it ran out of data do not count
-    (Linux, tcp_bbr.c). While the rate grows it is kept short all the same: lost packets can hold the rate up for three
-    round trips, after which BBR would be content with a part of the line. Once the rate has settled it is given plenty,
-    or it would go on seeking, and lose a fifth of what it sends in the line's queue. But not during BBR's pauses: what
-    was given then would go all at once afterwards, and under a cap, where BBR seeks for ever, exceed the cap.
+    Plenty, while BBR seeks a rate that has settled. BBR begins by seeking the line's rate: it sends at nearly three
+    times the rate at which bytes arrive until that rate has stayed the same for three round trips, and round trips in
+    which BBR ran out of data do not count (Linux, tcp_bbr.c). While the rate grows BBR is kept short all the same: lost
+    packets can hold the rate up for three round trips, after which BBR would be content with a part of the line. Once
+    the rate has settled BBR is given plenty, or it would go on seeking, and lose a fifth of what it sends in the line's
+    queue. But it is not given plenty during its pauses: all of that would be sent at once after the pause, and would
+    exceed a cap, under which BBR seeks for ever.
 
-    More, on a fast line, which is one that has taken `MOST` in `SECONDS`. To fill it the loop works hard and is now and
-    then late by as long; each time the line runs dry, and the whole round trip does not count for BBR that seeks. This
-    goes by what BBR sends, not by what arrives, which is next to nothing for a round trip after the queue overflowed.
+    More, on a fast line: one that has taken `MOST` in `SECONDS`. To fill it the loop works hard, and is now and then
+    late by `SECONDS`; each time the line runs dry, and BBR that seeks does not count that whole round trip. This amount
+    follows the rate at which BBR sends. The rate at which bytes arrive is next to nothing for a round trip after the
+    queue overflowed.
     """
 
     def __init__(self) -> None:
         self.apart = False
-        """What is urgent goes by another lane."""
+        """Urgent frames go by another lane."""
         self.late = False
         """The loop may come late."""
-        self._rate = 0.0  # from which on growth is measured, bytes a second
-        self._since = 0.0  # when it last grew
+        self._rate = 0.0  # bytes a second, from which growth is measured
+        self._since = 0.0  # when that rate last grew
 
     def fitting(self, rate: int, pace: int, now: float, *, pauses: bool = False) -> int:
-        """The bytes, if they arrive at `rate` and the kernel sends at `pace`, both bytes a second.
+        """The limit in bytes, if bytes arrive at `rate` and the kernel sends at `pace`, both bytes a second.
 
-        `pauses`: BBR does, and sends hardly anything.
+        `pauses`: BBR is in a pause, and sends hardly anything.
         """
         if rate > _GROWTH * self._rate:
             self._rate, self._since = rate, now
@@ -74,9 +77,9 @@ class Portion:
 
 
 class Outlet:
-    """Says how much may be written to a connection that a transport owns, and watches it until more may be.
+    """Says how much may be written to a connection that a transport owns, and watches it until more may be written.
 
-    It has a descriptor of its own for that, so it has to be closed with the connection. Loop thread.
+    It watches by a descriptor of its own, so it has to be closed with the connection. Loop thread.
     """
 
     def __init__(self, connection: socket.socket, on_room: Callable[[], None]) -> None:
@@ -87,13 +90,13 @@ class Outlet:
         self.portion = Portion()
         self.size = 0
         """Bytes that the kernel may hold unsent."""
-        self._left = 0  # how many more it may be given, as of when it was last asked, less what was written since
+        self._left = 0  # bytes that the kernel may still be given: when it was last asked, less what was written since
         self.watching = False
         """`room` has said 0, and that has not changed."""
         self._resize(_UNKNOWN)
 
     def wrote(self, n: int) -> None:
-        """So many bytes were given to the transport, which has handed to the kernel what that takes."""
+        """`n` bytes were given to the transport, which has handed to the kernel as much as the kernel takes."""
         self._left -= n
 
     def room(self, buffered: int) -> int:
@@ -129,7 +132,7 @@ class Outlet:
             self._loop.remove_writer(self._socket.fileno())
 
     def _resize(self, size: int) -> None:
-        """Tell the kernel, but only of changes that matter: rates waver."""
+        """Change `size`, here and in the kernel, but only if the change matters: rates waver."""
         if not self.size * 3 // 4 < size < self.size * 4 // 3:
             self.size = size
             with contextlib.suppress(OSError):  # the connection has ended; its transport will say so

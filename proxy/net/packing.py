@@ -1,7 +1,7 @@
-"""Frames of bulk that do not fill a packet wait a little for others: a batch of known data takes a hundred bytes.
+"""Has frames of bulk that do not fill a packet wait a little for others: a batch of known data takes a hundred bytes.
 
-Each in a packet of its own could be lost by itself, upon which the stream stands still for a round trip and more; and
-each would cost both sites a TLS record, a write and a read.
+If each of them went in a packet of its own, each could be lost by itself, and a loss stops the stream for a round trip
+and more. Each would also cost both sites a TLS record, a write and a read.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from collections.abc import Callable
 PACKET = 1300
 """Bytes of frames that fill a packet, or nearly: one more batch of known data, and TLS, still fit into it."""
 PATIENCE = 0.008
-"""Seconds, in which a fast source of known data fills a packet."""
+"""Seconds that frames wait at most; a fast source of known data fills a packet in that time."""
 
 
 class Packing:
@@ -32,7 +32,7 @@ class Packing:
             self._timer = self._loop.call_later(PATIENCE, self.go)
 
     def hurry(self) -> None:
-        """No more will come for now."""
+        """No more bulk will come for now: send what waits."""
         if self._waiting:
             self.go()
 

@@ -1,8 +1,8 @@
-"""When what a source has sent goes out although it fills no batch: because the source pauses.
+"""Decides when data of a source is sent although it fills no batch: when the source pauses.
 
-It does if a read has not filled its buffer, or no other follows one that has. Then a flush sends the rest, or waits:
-for the store's disk, if a chunk that is expected lies there; or for more to come (a *hold*), where `Pace` finds that
-bulk flows one way and nobody waits for an answer.
+A source pauses if a read has not filled its buffer, or if no read follows one that has. Then a flush sends what is
+left. The flush may wait: for the store's disk, if a chunk that is expected lies there; or for more data (a *hold*),
+where `Pace` finds that bulk flows one way and nobody waits for an answer.
 """
 
 import asyncio
@@ -17,26 +17,26 @@ from proxy.observe.waiting import Waiting
 from proxy.reduction.pace import HOLD, READ_MIN, Pace
 
 _PATIENCE = 0.02
-"""Seconds that a flush waits for the store's disk: what is found there need not go as literal bytes."""
+"""Seconds that a flush waits for the store's disk: data that is found there need not be sent as literal bytes."""
 
 _TICK = 0.001
 """Seconds: the resolution of the loop's timers."""
 
 STALL = 0.1
-"""Seconds without a byte after which a source that stopped within a PDU is taken not to go on with it."""
+"""Seconds without a byte after which a source that stopped within a PDU is not expected to complete it."""
 
 _SURE_STALL = 1.0
 """The same after a login that was understood: it is more likely then that a segment was lost, and is sent again."""
 
 
 class SendRest(Protocol):
-    """Sends what is left; with `patient` all but what need not be sent once the store's disk has been read."""
+    """Sends what is left; if `patient`, all but what could go as a SLICE once the store's disk has been read."""
 
     def __call__(self, *, patient: bool = False) -> None: ...
 
 
 class Pauses:
-    """Told by a relay what its source does, it flushes: calls `send_rest`. One a relay. Loop thread."""
+    """The pauses of one relay's source: the relay tells what it does, and a flush calls `send_rest`. Loop thread."""
 
     def __init__(
         self, coders: Coders, waits: Waits, worker: StoreWorker, send_rest: SendRest, ship: Callable[[], None]
@@ -50,13 +50,13 @@ class Pauses:
         self._loop = asyncio.get_running_loop()
         self._pace = Pace()
         self.resting = False
-        """The source is not read, for want of credit or for the disk."""
+        """The source is not read, because there is no credit or the disk lags."""
         self.awaiting_turn = False
         """The source is not read, but only until others have been."""
         self._full_read = False  # the last read filled the buffer, so there may be more
         self._holding = False  # a flush waits for more to come, and not for the disk
         self._came = False  # more bulk has come since the hold began
-        self._newer_than = 0.0  # all that is left has come after this time
+        self._newer_than = 0.0  # all bytes that are left to be sent have come after this time
         self._read_at = 0.0  # the loop's time of the last read, which changes once a round
         self._read = 0  # bytes that have come in that round
         self._soon: asyncio.Handle | None = None  # `_pause` is scheduled
@@ -82,7 +82,7 @@ class Pauses:
         self._pace.received(now, bulk=bulk)
 
     def consider(self) -> None:
-        """The encoder has seen them, and full batches have gone: has the source paused?"""
+        """Find out whether the source has paused, once the encoder has seen what was read and full batches are sent."""
         if self._holding and not self._pace.holds:
             self._stop_waiting()
         if self._waiting is not None:
@@ -93,7 +93,7 @@ class Pauses:
             self._pause()
 
     def shipped(self) -> None:
-        """Full batches have gone: what is left has just come."""
+        """Full batches were sent, so the bytes that are left have just come."""
         self._newer_than = self._loop.time()
 
     def _await_round(self) -> None:
@@ -101,12 +101,12 @@ class Pauses:
             self._round = self._loop.call_soon(self._come_round)
 
     def _come_round(self) -> None:
-        """The loop has come round. Before, the source could not have been read: only from now on is it late."""
+        """The loop has come round. The source could not be read before, so it is late only from now on."""
         self._round = None
         self._pace.waits(self._loop.time())
 
     def _flush(self, *, patient: bool = False) -> None:
-        """Everything that may go goes. `patient`: as of `SendRest`."""
+        """Send everything that may be sent. `patient`: as of `SendRest`."""
         if self._closed:
             return
         self._stop_waiting()
@@ -117,14 +117,14 @@ class Pauses:
             self._watch()
 
     def _stop_waiting(self) -> None:
-        """A flush that waits does so no longer: one begins, or is to be considered anew."""
+        """Cancel a flush that waits: another one begins, or it is decided anew whether to flush."""
         self._holding = False
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
 
     def answered(self) -> None:
-        """The far array has sent something: what is held goes at once."""
+        """The far array has sent something: what is held is sent at once."""
         self._pace.answered()
         if self._holding:
             self._stop_waiting()
@@ -140,7 +140,7 @@ class Pauses:
             self._flush()
 
     def await_turn(self, *, more: bool) -> None:
-        """The source is not read while others have their turn. If `more` may be there this is no pause."""
+        """The source is not read while others have their turn. If there may be `more` to read, this is no pause."""
         self.awaiting_turn = True
         self._stall.stop()
         if more and self._soon is not None:
@@ -148,7 +148,8 @@ class Pauses:
             self._soon = None
 
     def resume(self) -> None:
-        """The source is read again. Not having been read it was not silent; but there may have been no more to read."""
+        """The source is read again. While it was not read it cannot count as silent, but it may have paused since its
+        last full read."""
         if self.awaiting_turn and self._full_read and self._soon is None:
             self._soon = self._loop.call_soon(self._pause)
         self.resting = self.awaiting_turn = False
@@ -164,7 +165,7 @@ class Pauses:
                 handle.cancel()
 
     def _pause(self) -> None:
-        """Flush, or begin to wait with it. After a full read the loop comes round once more first, to read the rest."""
+        """Flush, or let the flush wait. After a full read the loop comes round once more first, to read the rest."""
         self._soon = None
         if self._closed:
             return
@@ -192,13 +193,13 @@ class Pauses:
         self._waits.outward(Waiting.SOURCE)
 
     def _held(self, looks: int) -> None:
-        """What is left was held as long as it may be: flush, if it is that old.
+        """`HOLD` has passed since the hold began: flush, if the bytes that are left have been held for so long.
 
-        What has come since may be held for as long from then on, once the rest has gone in full batches. `looks`: how
-        often to look again, a tick later, if nothing has come.
+        Bytes that came later may be held for `HOLD` from when they came, once all older ones have gone in batches.
+        `looks`: how often to look again, a tick later, if nothing has come.
         """
         self._waiting = None
-        if self._waits.queued or self.awaiting_turn:  # it would only wait for a lane, or more may be there to be read
+        if self._waits.queued or self.awaiting_turn:  # a flush would only wait for a lane, or there may be more to read
             self._waiting = self._loop.call_later(HOLD, self._held, 0)
             return
         if self._came and self._left <= _TICK and self._coders.encoder.unsent <= self._read:
@@ -217,7 +218,7 @@ class Pauses:
 
     @property
     def _left(self) -> float:
-        """Seconds for which what is left may still be held."""
+        """Seconds for which the bytes that are left may still be held."""
         return self._newer_than + HOLD - self._loop.time()
 
     # -- a source that stops within a PDU ----------------------------------------------------------------------

@@ -111,7 +111,7 @@ class Peer:
 
     @property
     def reachable(self) -> bool:
-        """True if a lane is up, and heard of."""
+        """True if a lane is up and not silent."""
         return self.lanes.up
 
     @property
@@ -134,8 +134,8 @@ class Peer:
     def review(self, removed: str) -> None:
         """Certificates were read anew: end lanes whose certificate is no longer this peer's; streams wait for others.
 
-        `removed`: why the other site is a peer no longer; empty if it is one. It becomes the last error, since no lane
-        is tried any more that could fail for that reason.
+        `removed`: why the other site is no longer a peer; empty if it still is one. That becomes the last error here,
+        since no lane is dialled any more whose failure could tell it.
         """
         for lane in self.lanes:
             if not self._environment.proves(self.name, *lane.certificate):
@@ -150,7 +150,7 @@ class Peer:
         self.pump()
 
     def sample(self) -> None:
-        """Once a second: see what no event tells about lanes and relays, and end suspensions."""
+        """Once a second: look at what no event tells of lanes and relays, and end suspensions of references."""
         self.lanes.sample(self._loop.time())
         if not self.lanes.missing():  # perhaps without a new lane: a silent one is heard again, or fewer are needed
             self._last_error = ""
@@ -194,18 +194,18 @@ class Peer:
         log.info("lane %d with %s (%s) is up, %s", lane.number, self.name, lane.remote, hello.software)
         for other in replaced:
             other.abort(f"nothing was heard on it, and lane {lane.number} has come up in its place")
-        self._last_error = ""  # also what those just aborted have left there, perhaps for days
+        self._last_error = ""  # also why those just aborted have ended, which might stay there for days
         self._dispatch()
         self.relays.lookout.look()
         self.pump()
 
     def frame(self, lane: Lane, frame: Frame) -> None:
-        """A frame has come: all that follows from it is done before its memory is used again."""
+        """A frame has come. Everything that follows from it is done before this returns: its memory is used again."""
         self.tunnel.receive(lane.number, frame, self._loop.time())
         self._dispatch()
 
     def burst(self, lane: Lane) -> None:
-        """`frame` was called for what one read brought: acknowledge and answer."""
+        """`frame` was called for all frames that one read brought: acknowledge and answer them."""
         self.tunnel.heard(lane.number, self._loop.time())
         self.lanes.heard(lane)
         self.relays.fills.go_on()

@@ -1,5 +1,5 @@
-"""Where initiators at this site reach the portals that a peer's targets name: by configured forwards, or by forwards
-that are opened on demand, and closed when they have not been used for a while.
+"""Finds where initiators at this site reach the portals that a peer's targets name: by configured forwards, or by
+forwards that are opened on demand, and closed when they have not been used for a while.
 """
 
 import asyncio
@@ -101,7 +101,8 @@ class Portals:
         log.warning("portals of %s: %s%s", self._peer.name, words, more)
 
     def sample(self) -> None:
-        """Once a second: close what has long not been in use. Time in which the site stood still does not count."""
+        """Once a second: close forwards on demand that have long been idle. Time in which the site stood still does not
+        count."""
         now = self._now()
         stood_still, self._sampled = now - self._sampled > STANDSTILL, now
         self._full.clear()
@@ -135,9 +136,9 @@ class Portals:
         ]
 
     def _on_demand(self, address: Address, forward: ForwardConfig) -> Address | None:
-        """Where a forward on demand to that portal listens, which is opened if there is none.
+        """Where the forward on demand to that portal listens; it is opened if there is none.
 
-        None, after a warning that says why, if none can be opened.
+        If it cannot be opened, None, after a warning that says why.
         """
         config = next((each for each in (forward, *self._forwards) if _covers(each, address)), None)
         if config is not None and (opened := self._opened.get((config.name, address))):
@@ -164,7 +165,7 @@ class Portals:
         return listen
 
     def _bind(self, config: ForwardConfig, address: Address) -> tuple[socket.socket, Address] | None:
-        """A listener on the portal's port, or on another one that is free; None if there is none, and noted why."""
+        """A listener on the portal's port, or on another one that is free. If none is, None, and `_full` says why."""
         assert config.range is not None
         assert config.ports is not None
         taken = {each.forward.listen for each in self._opened.values()}

@@ -2,10 +2,11 @@
 
 A peer is connected to as by a lane, with the site's own certificates, up to the end of the TLS handshake. Then CLOSE is
 sent, so that the other side need not wait for a HELLO, and its log has the reason. With TLS 1.3 the dialler's handshake
-succeeds before its certificate was judged: if the other side then ends the connection without an alert it was accepted.
+succeeds before its certificate was judged: the certificate was accepted if the other side then ends the connection
+without an alert.
 
-TLS begins with a message that is padded to more than a packet of full size. Where that is not answered, but is in short
-packets, the path drops large ones without a word (PMTU black hole).
+TLS begins with a message that is padded to more than a packet of full size. If that message is not answered, but one
+that goes in short packets is, the path drops large packets without a word (PMTU black hole).
 """
 
 import hashlib
@@ -34,7 +35,7 @@ _AT_ONCE = 16
 _MTU = {socket.AF_INET: (socket.IPPROTO_IP, 14), socket.AF_INET6: (socket.IPPROTO_IPV6, 24)}
 """IP_MTU and IPV6_MTU (Linux, include/uapi/linux/in.h, in6.h), which the socket module does not name."""
 _DISCOVERY = {socket.AF_INET: (socket.IPPROTO_IP, 10), socket.AF_INET6: (socket.IPPROTO_IPV6, 23)}
-"""IP_MTU_DISCOVER and IPV6_MTU_DISCOVER; 0: never."""
+"""IP_MTU_DISCOVER and IPV6_MTU_DISCOVER; 0: the path's MTU is never discovered."""
 _PADDING_MAX = 16_000
 """Bytes: more than a jumbo frame; only loopback has larger packets."""
 _PADDING_MORE = 256
@@ -43,7 +44,7 @@ _NAME_BYTES = 255
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """How each was reached, by name."""
+    """How each peer and each export was reached, by name."""
 
     peers: dict[str, Reach]
     """Peers that have an address."""
@@ -89,7 +90,7 @@ def reach_peer(peer: Peer, certificates: Certificates | None, timeout: float) ->
 
 
 def try_to_bind(address: Address) -> Bound:
-    """Could a site listen there? Nobody can connect meanwhile."""
+    """Whether a site could listen there. Nobody can connect while that is tried."""
     try:
         reserve(address).close()
     except OSError as error:
@@ -98,12 +99,12 @@ def try_to_bind(address: Address) -> Bound:
 
 
 _ANSWERED = (Contact.ACCEPTED, Contact.WRONG_CERTIFICATE, Contact.NOT_TRUSTED, Contact.UNCLEAR)
-"""Of these TLS has answered our first message."""
+"""Contacts for which the other side has answered TLS's first message."""
 
 
 def _connected(address: Address, timeout: float, *, short: bool = False) -> socket.socket:
-    """`short`: with short packets. Raises OSError; of a name with several addresses the most telling one, as a site
-    does."""
+    """Connect. `short`: with short packets. Raises OSError: if a name has several addresses, the most telling error, as
+    a site does."""
     failures = []
     for family, kind, protocol, _, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
         try:
@@ -161,7 +162,7 @@ def _shake_hands(
 def _verdict(tls: ssl.SSLSocket) -> tuple[Contact, str]:
     """Send CLOSE; the other side then ends the connection, or has ended it because it does not accept our certificate.
 
-    It has as long for that as for any other step, even if it goes on sending.
+    The other side has as long for that as for any other step, even if it goes on sending.
     """
     until = time.monotonic() + (tls.gettimeout() or 0.0)
     reason = encode_close(CloseCode.SURPLUS, "isthmus doctor only looked whether the certificates are accepted")
