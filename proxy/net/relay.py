@@ -51,9 +51,9 @@ _RATIO_MIN = 0.4
 
 
 def prepare(connection: socket.socket) -> None:
-    """Ask of the kernel what an array's connection needs: before the event loop has it, whose socket takes ten times as
-    long for each option."""
-    reset_connection(connection)  # unless it ends in order; so it is even if this process is killed
+    """Set the socket options that an array's connection needs. To be called before the event loop has the connection:
+    the loop's own socket object takes ten times as long for each option."""
+    reset_connection(connection)  # holds until the stream ends in order, and even if this process is killed
     keep_urgent(connection)
     notice_absence(connection)
     make_room(connection, TURN)
@@ -87,7 +87,7 @@ class Relay(asyncio.BufferedProtocol):
         self._underway = self._encoder.underway
         self.compression = self._encoder.compression
         self._transport: asyncio.Transport | None = None
-        self._outstanding: deque[tuple[int, OutgoingBatch]] = deque()  # not consumed: sum of costs with it, batch
+        self._outstanding: deque[tuple[int, OutgoingBatch]] = deque()  # not consumed: sum of costs up to it, batch
         self._pauses = Pauses(coders, self.waits, owner.worker, self._send_rest, self._ship_whole)
         self._packing = Packing(owner.pump)
         self.delivery = Delivery(
@@ -193,7 +193,7 @@ class Relay(asyncio.BufferedProtocol):
         self.array_lost(exc)
 
     def array_lost(self, error: Exception | None = None) -> None:
-        """The array's connection is no more; None: it was reset."""
+        """The array's connection is no more; `error` None: it was reset."""
         if error is None or (isinstance(error, OSError) and error.errno in _RESET):
             reason = "the array reset its connection"
         else:
@@ -214,11 +214,11 @@ class Relay(asyncio.BufferedProtocol):
         self._owner.fills.add(self, names)
 
     def listed(self, name: bytes) -> bytes | None:
-        """The list of a run of that name that is on its way to the peer; None if there is none."""
+        """The list of the run of that name, if the run is on its way to the peer; else None."""
         return self._underway.listed(name)
 
     def fill(self, name: bytes, data: bytes) -> None:
-        """It is the turn of a chunk that the peer has missed, or of a run's list: send it. Empty: it is gone."""
+        """Send a chunk that the peer has missed, or a run's list. Empty `data`: our store no longer has it."""
         self._traffic.fills += 1
         if not data:
             self._owner.holdings.reliability.gone(self._loop.time())
@@ -244,7 +244,7 @@ class Relay(asyncio.BufferedProtocol):
             self._finish_if_done()
 
     def recalled(self, consumed: int, limit: int) -> None:
-        """The peer asks for credit that is not used: give it, unless what was read from the array needs it."""
+        """The peer asks for unused credit back: give it back, unless bytes that were read from the array need it."""
         pending, _ = self._encoder.pending
         if pending or self._ended_here or self.closed:
             return
@@ -264,7 +264,7 @@ class Relay(asyncio.BufferedProtocol):
             self._await_room()
 
     def sample(self) -> None:
-        """Once a second: see what no event tells."""
+        """Once a second: look at what no event tells."""
         if self._transport is None:
             return
         self.coders.sample(self._traffic.raw)
@@ -284,7 +284,7 @@ class Relay(asyncio.BufferedProtocol):
             self.array_lost()
 
     def close(self, code: ResetCode, reason: str, *, tell: bool = True) -> None:
-        """End both directions at once. `tell`: the peer is to know."""
+        """End both directions at once. `tell`: the peer is to be told."""
         if self.closed:
             return
         self._release(reason)
@@ -319,7 +319,7 @@ class Relay(asyncio.BufferedProtocol):
         self._allowance = encoder.affordable(allowance)
 
     def _send_rest(self, *, patient: bool = False) -> None:
-        """As of `SendRest`."""
+        """Implements `SendRest`."""
         with self._blaming:
             self._encoder.flush(patient=patient)
             self._ship()
@@ -332,7 +332,7 @@ class Relay(asyncio.BufferedProtocol):
                 self.writable()  # known data has cost less than was reckoned with
 
     def _ship_whole(self) -> None:
-        """Send the chunks that are whole, though they do not fill a batch."""
+        """Send the chunks that are whole, even if they do not fill a batch."""
         if not self.closed:
             with self._blaming:
                 self._ship()
@@ -354,7 +354,7 @@ class Relay(asyncio.BufferedProtocol):
             self._rest_if_needed()
 
     def _send(self, batch: OutgoingBatch) -> int:
-        """Queue a batch in the tunnel; its length."""
+        """Queue a batch in the tunnel; returns its length in bytes."""
         cost = self._owner.streams.send_data(self.stream, batch.data, batch.plain)
         length, batch.data = len(batch.data), b""  # the tunnel keeps it as long as need be
         self._outstanding.append((cost, batch))
@@ -408,9 +408,9 @@ class Relay(asyncio.BufferedProtocol):
     # -- both ----------------------------------------------------------------------------------------------------
 
     def _finish_if_done(self) -> None:
-        """If both directions have ended, and all that was sent is consumed, so that the peer can ask for nothing any
-        more, close the socket without a reset. What is said to the peer goes with what the caller, or the event that
-        has called it, has to say anyway."""
+        """Close the socket without a reset if both directions have ended and the peer has consumed all that was sent,
+        so that it can ask for nothing any more. This does not `pump`: frames for the peer go when the caller, or the
+        handler of the event, pumps anyway."""
         if not (self._ended_here and self.delivery.over) or self._outstanding or self.closed:
             return
         self.in_order = True

@@ -48,7 +48,7 @@ _OF_RELAYS: dict[type, Callable[[Relay, Any], None]] = {
 
 
 class Relays:
-    """Those of live streams, which are what iterating gives; and what they need of their peer (`RelayOwner`).
+    """The relays of a peer's live streams, over which it iterates, and what they need of their peer (`RelayOwner`).
 
     Loop thread.
     """
@@ -85,7 +85,7 @@ class Relays:
         self.volumes = Volumes()
         """What iSCSI connections, ended and live, have read and written."""
         self._live: dict[int, Relay] = {}
-        self._lingering: set[Relay] = set()  # that have ended while they waited for the store, which refers to them
+        self._lingering: set[Relay] = set()  # relays that ended while they waited for the store, which refers to them
         self.relief = Relief()
         """How much the peer's store is spared."""
         now = self._loop.time()
@@ -100,7 +100,7 @@ class Relays:
         self._coder_factory = CoderFactory(environment, tunnel, lambda: len(self._live), self.relief)
         self._holdings: Holdings | None = None
         self._peer_store: tuple[bytes, bytes] | None = None  # identity and epoch of the store that `_holdings` is about
-        self._lost = 0  # streams that the tunnel had, which is being lost
+        self._lost = 0  # streams that were reset because the tunnel is being lost
 
     def __iter__(self) -> Iterator[Relay]:
         return iter(tuple(self._live.values()))
@@ -117,7 +117,7 @@ class Relays:
 
     @property
     def reachable(self) -> bool:
-        """A lane is up, and heard of."""
+        """A lane is up and not silent."""
         return self._lanes.up
 
     @property
@@ -149,7 +149,8 @@ class Relays:
     # -- what the peer's store holds ---------------------------------------------------------------------------
 
     def trust_store(self, hello: Hello) -> None:
-        """Believe what we remember of the peer's store only if it is still that store ("What the peer holds")."""
+        """Believe what we remember of the peer's store only if it is still that store (PROTOCOL.md, "What the peer
+        holds")."""
         seen = hello.store, hello.epochs[0]
         if seen == self._peer_store:
             return
@@ -198,7 +199,7 @@ class Relays:
         return ""
 
     def _review_lingering(self) -> set[Relay]:
-        """Let go of those that wait no more; those that are left."""
+        """Let go of relays that no longer wait for the store; returns those that still do."""
         self._lingering = {relay for relay in self._lingering if relay.delivery.held}
         return self._lingering
 
@@ -207,7 +208,8 @@ class Relays:
         return self._coder_factory.coders(stream, self.holdings, protocol, Tally(self.volumes, name), fell, portals)
 
     def _fell_back(self, name: str, protocol: Carries | None, reason: str, recognised: bool) -> None:
-        """A stream goes on as plain bytes. That is not counted if it need not be iSCSI, and has not begun as iSCSI."""
+        """A stream goes on as plain bytes. This is not counted if the forward carries anything ("auto") and the stream
+        has not begun as iSCSI."""
         if protocol == "auto" and not recognised:
             return
         self.fallbacks.count(reason)
@@ -265,7 +267,7 @@ class Relays:
     # -- figures -----------------------------------------------------------------------------------------------
 
     def sample(self, now: float) -> None:
-        """Once a second, `now` by the loop's clock: see what no event tells, and end suspensions."""
+        """Once a second, `now` by the loop's clock: look at what no event tells, and end suspensions of references."""
         for relay in (*self, *self.leaving):
             relay.sample()
         self._review_lingering()

@@ -1,16 +1,16 @@
-"""Spares the lane for what is urgent a habit of BBR: for 200 ms in ten seconds it sends next to nothing.
+"""Spares the lane for urgent frames BBR's pauses: for 200 ms in ten seconds BBR sends next to nothing.
 
-It does so to measure the round trip without the queue that it makes itself (Linux, tcp_bbr.c, PROBE_RTT). Four packets
+BBR pauses to measure the round trip without the queue that it makes itself (Linux, tcp_bbr.c, PROBE_RTT). Four packets
 may be under way then, which is less than the questions, answers and acknowledgements of one round trip, so whatever is
-asked in those 200 ms takes up to one round trip longer. A lane that is hardly used makes no queue, and needs to know no
-rate: there BBR is begun anew before the ten seconds are over. The same is done on a lane under a cap, which would send
-less than the cap during a pause, and more afterwards.
+asked in those 200 ms takes up to one round trip longer. A lane that is hardly used makes no queue, and its BBR needs to
+know no rate: there BBR is begun anew before the ten seconds are over. The same is done on a lane under a cap, which
+would send less than the cap during a pause, and more afterwards.
 """
 
 from proxy.net.tcpinfo import TcpInfo
 
 EVERY = 4.0
-"""Seconds after which BBR is begun anew: less than its ten, for the loop may be late by some."""
+"""Seconds after which BBR is begun anew: less than the ten after which it pauses, as the loop may be seconds late."""
 HARDLY = 0.25
 """Share of the congestion window in use, on average, up to which a lane is hardly used. A connection that fills a line
 with BBR uses half of it."""

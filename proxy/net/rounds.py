@@ -1,9 +1,9 @@
 """A peer's part of each round of the event loop, so that what one peer sends holds up no other.
 
 A frame of twenty bytes may cost as much time as one of a hundred kilobytes, and a batch of forty bytes may stand for
-thousands of PDUs. So it is time that is counted, for all lanes and streams of a peer together. What is left to do once
-that is used up waits for the next round, in turn, as with Linux's budget for network cards (NAPI). Some legal frames
-take longer than that at once: the excess is taken from the peer's next rounds.
+thousands of PDUs. So it is time that is counted, for all lanes and streams of a peer together. Once a peer has used up
+its time, its other work waits for the next round, in turn, as with Linux's budget for network cards (NAPI). Some legal
+frames alone take longer than that time: the excess is taken from the peer's next rounds.
 """
 
 import asyncio
@@ -15,13 +15,14 @@ from types import TracebackType
 LONGEST = 0.005
 """Seconds of a round that a peer may use: some megabytes of an honest peer."""
 _NOTED = LONGEST / 4
-"""A round is begun only when so much has been used, so that a peer that asks and answers little costs no rounds."""
+"""Seconds of use from which on a next round is asked for: a peer that asks and answers little causes none."""
 _MOST = 1.0
-"""Seconds that are carried over at most: if more seem to have been used the process was stopped, or the host."""
+"""Seconds of use that are counted at most: if it seems to be more, the process was stopped, or the host."""
 
 
 class Rounds:
-    """The part of one peer. Work on what it has sent is done in a `with` block, which may be nested. Loop thread."""
+    """One peer's part of the rounds. Work on what the peer has sent is done in a `with` block of this, which may be
+    nested. Loop thread."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock`: not the loop's, which stands still within a round."""
@@ -48,11 +49,11 @@ class Rounds:
 
     @property
     def over(self) -> bool:
-        """True if the time is used up: what is left to do has to `wait`."""
+        """True if the peer's time is used up: its other work has to `wait`."""
         return self._used + (self._clock() - self._began if self._depth else 0.0) >= LONGEST
 
     def wait(self, go_on: Callable[[], None]) -> None:
-        """Call `go_on` in the next round that has time for it, after all that wait already."""
+        """Call `go_on` in the next round that has time for it, after all calls that wait already."""
         self._waiting.append(go_on)
         self._await_next()
 

@@ -54,7 +54,7 @@ class StatusListener(Protocol):
 ENDING = 60.0
 """Seconds that the end may take beyond `tunnel.drain`: to write a store, or to free a large one in memory."""
 _SAME_SECONDS = 1.0
-"""Interrupts that come within that time are one."""
+"""Interrupts that come within so many seconds count as one."""
 HEEDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _NOTED_SECONDS = 0.02
 """Long enough for a thread to note a signal by which it was interrupted."""
@@ -87,15 +87,15 @@ class Front:
         return survey(self.site)
 
     def measured(self) -> Snapshot:
-        """The same, but of streams only how many there are: told one by one, a thousand take 0.1 s."""
+        """As `take`, but of streams only how many there are: to describe a thousand of them takes 0.1 s."""
         return measured(self.site)
 
     def outline(self) -> Snapshot:
-        """The same, and without volumes."""
+        """As `measured`, and without volumes."""
         return outline(self.site)
 
     def busiest(self, count: int) -> list[StreamStatus]:
-        """Of the live streams those that move most."""
+        """The `count` live streams that move most."""
         return busiest(self.site, count)
 
     def compressing(self) -> Mapping[tuple[str, str], int]:
@@ -136,7 +136,7 @@ def _together(one: str, other: str) -> str:
 
 
 MakeStatusListener = Callable[[socket.socket, Front], StatusListener]
-"""Makes it, given a bound socket to listen on."""
+"""Makes a status listener, given a bound socket to listen on."""
 
 
 def run(config: SiteConfig, make_status: MakeStatusListener, history: Path | None = None) -> int:
@@ -163,7 +163,7 @@ class Interrupt:
         self._counted = float("-inf")
 
     def came(self) -> None:
-        """It has come, perhaps twice at once: coreutils' `timeout` and others signal the process and its group."""
+        """SIGINT has come, perhaps twice at once: coreutils' `timeout` and others signal the process and its group."""
         now = self._clock()
         if now - self._counted < _SAME_SECONDS:
             return
@@ -247,9 +247,9 @@ def ignore_signals() -> None:
     """Ignore signals from now on. The interpreter takes every other handler away before it frees its memory at the end,
     which can take a while, and a signal would kill the process then.
 
-    The kernel is told first, by libc. A signal that came while `signal.signal` did it would have no Python handler any
-    more, which the interpreter reports by a traceback. So would one that another thread has just been interrupted by,
-    and has not noted yet: it is given a moment.
+    The kernel is told first, by libc: a signal that came while `signal.signal` told it would find no Python handler any
+    more, which the interpreter reports by a traceback. The same would happen to a signal that has just interrupted
+    another thread, if that thread has not noted it yet: so the thread is given a moment.
     """
     libc_signal = ctypes.CDLL(None).signal
     libc_signal.argtypes, libc_signal.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
