@@ -69,17 +69,18 @@ class Shares:
 
     @property
     def cap(self) -> str:
-        """What holds back most of what is sent, in words; what may hold back everything if nothing lately was."""
+        """The cap that lately held back the share that sends most, in words; the peer's rate if no share was held back.
+        Empty if there is none."""
         held = [share for share in self._all if self._lately(share)[0]]
         if not held:
             return self._rate_in_words
         return self._cap_of(max(held, key=lambda share: self._scheduler.account(share).rate))
 
     def _cap_of(self, share: Share) -> str:
-        """Of its own maximum and the peer's rate the one for which it has lately waited longer, in words.
+        """The cap for which the share has lately waited longer, in words: its own maximum or the peer's rate.
 
-        Which one is lower does not tell: where many forwards divide the rate none may get its maximum, though that is
-        lower; and a forward with a low maximum waits for that even while others use up the rate.
+        Which of the two is lower does not tell: where many forwards divide the rate none may get its maximum, though
+        that is lower; and a forward with a low maximum waits for that even while others use up the rate.
         """
         own, rate = _bits(share.maximum), self.rate
         if own is None:
@@ -93,7 +94,7 @@ class Shares:
         return "" if self.rate is None else f"the rate of peer {self._peer.name}, {show_rate(self.rate)},"
 
     def _lately(self, share: Share) -> tuple[float, float]:
-        """For how many of the last ten seconds it was held back, and for how many of these by its own maximum."""
+        """For how many of the last ten seconds a share was held back, and for how many of these by its own maximum."""
         held, limited = (self._trend.rise(name, RECENT) for name in self._counters(share))
         return held, limited
 
@@ -118,13 +119,13 @@ class Shares:
         counters: dict[str, float] = {}
         for share in self._all:
             account = self._scheduler.account(share)
-            if seconds := account.held.seconds(now):  # to a trend what is not there is 0
+            if seconds := account.held.seconds(now):  # a trend takes a missing counter for 0
                 held, limited = self._counters(share)
                 counters |= {held: seconds, limited: account.limited.seconds(now)}
         self._trend.note(counters, now)
 
     def status(self, traffic: Mapping[str, Traffic]) -> list[ShareStatus]:
-        """Each forward and export, as configured and as it fares; `traffic`: of its streams, by its name."""
+        """Each forward's and export's share: its configuration and figures. `traffic`: of its streams, by its name."""
         return [self._status(self._scheduler.account(share), traffic.get(share.name, Traffic())) for share in self._all]
 
     def _set_rate(self, now: float) -> None:

@@ -1,11 +1,11 @@
-"""A limit on waiting for the rest of what is kept until it is whole: its sender may have stopped within it."""
+"""Limits how long bytes are kept that wait for the rest of something: its sender may have stopped in the middle."""
 
 import asyncio
 from collections.abc import Callable
 
 
 class Silence:
-    """A timeout on the sender's silence. Its owner calls `watch` when something may have begun to wait. Loop thread."""
+    """A timeout on the sender's silence. Its owner calls `watch` when bytes may have begun to wait. Loop thread."""
 
     def __init__(
         self,
@@ -19,7 +19,7 @@ class Silence:
         """`held`: how many bytes wait; `came`: a number that changes with each byte that comes.
 
         `give_up` is called after so many `seconds` without a byte, unless `interrupted` says that the sender is not to
-        blame for that: then they begin anew.
+        blame for that: then the time begins anew.
         """
         self._held = held
         self._came = came
@@ -31,7 +31,7 @@ class Silence:
         self._timer: asyncio.TimerHandle | None = None
 
     def watch(self) -> None:
-        """Watch from now on if something waits; if it was watched already, the time goes on."""
+        """Watch from now on if bytes wait; if they are watched already, the time does not begin anew."""
         if self._timer is None and self._held():
             self._wait(looks=2)
 

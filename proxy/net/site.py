@@ -111,7 +111,7 @@ class Site:
             await lane.disconnected.wait()
 
     async def _rest_of_streams(self, seconds: float, hurry: asyncio.Event) -> None:
-        """Wait until no array is to get anything any more, but for so many seconds at most, or until `hurry`.
+        """Wait until no array is to be given anything any more, but for so many seconds at most, or until `hurry`.
 
         Seconds in which the site, or its host, was stopped do not count.
         """

@@ -37,8 +37,8 @@ def congestion_control(wanted: str) -> str:
 
 
 def choose_congestion_control(connection: socket.socket, wanted: str) -> str:
-    """Ask the kernel for a congestion control; the one that it uses then. It refuses what it does not have, or allows
-    only to the administrator."""
+    """Ask the kernel for a congestion control; returns the one that it uses then. The kernel refuses one that it does
+    not have, or that only the administrator may use."""
     if wanted:
         with contextlib.suppress(*CLOSED):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, wanted.encode())
@@ -50,7 +50,7 @@ def choose_congestion_control(connection: socket.socket, wanted: str) -> str:
 
 
 def begin_bbr_anew(connection: socket.socket) -> str:
-    """Have BBR forget what it has measured, on a connection that uses it; the congestion control that is used then.
+    """Have BBR forget what it has measured, on a connection that uses it; returns the congestion control used then.
 
     The kernel does nothing if it is asked for the one that it uses; so it is asked for another one in between. Where
     that is not allowed nothing changes. The congestion window stays as it is.
@@ -87,7 +87,7 @@ def notice_absence(connection: socket.socket) -> None:
 
 
 def spare_questions(connection: socket.socket, *, spared: bool) -> None:
-    """Whether the other end is not asked for a while if it is still there, as `notice_absence` has the kernel do."""
+    """Have the kernel no longer ask the other end whether it is still there (`notice_absence`); not `spared`: again."""
     with contextlib.suppress(*CLOSED):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, not spared)
 
@@ -95,7 +95,7 @@ def spare_questions(connection: socket.socket, *, spared: bool) -> None:
 def keep_urgent(connection: socket.socket) -> None:
     """Have bytes that are sent as urgent read in their place (SO_OOBINLINE); of a listener: on all that it accepts.
 
-    As the kernel has it otherwise such a byte is for who asks for it, and missing where it stood: the far array would
+    By default such a byte is given only to a program that asks for it, and is missing in its place: the far array would
     get all others, and an orderly end. That it was urgent is not carried across (RFC 6093 advises against it anyway).
     """
     with contextlib.suppress(*CLOSED):

@@ -1,14 +1,14 @@
-"""Spares lanes that carry bulk BBR's pauses, too, which cost 0.3 s in ten, and more on longer lines.
+"""Spares lanes that carry bulk BBR's pauses as well, which cost 0.3 s in ten, and more on longer lines.
 
 BBR pauses to measure the round trip without its own queue, if it has seen no lower one for ten seconds (Linux,
-tcp_bbr.c, PROBE_RTT). Begun anew it takes the lowest one that the kernel has seen in some minutes for that, and seeks
-the line's rate again. It would do so at nearly three times that rate, and fill the line's queue: so until it has found
-the rate, which takes three round trips, it is given a ceiling at the rate that it knew before, and sends on as it did.
-Where the round trip has become much longer BBR is not begun anew: a pause is what it needs to see that.
+tcp_bbr.c, PROBE_RTT). If BBR is begun anew, it takes instead the lowest round trip that the kernel has seen in some
+minutes, and seeks the line's rate again. It would do so at nearly three times that rate, and fill the line's queue. So
+until it has found the rate, which takes three round trips, BBR is given a ceiling at the rate that it knew before, and
+sends on as it did. Where the round trip has become much longer BBR is not begun anew: it needs a pause to see that.
 
 At the beginning, too, BBR may seek for long: round trips in which it ran out of data do not count, and on a fast line
 it runs out in most of them, since nobody gives it three times the line's rate. Then a ceiling a little above the rate
-that it knows keeps it busy: three round trips later it is content, or it has found more.
+that BBR knows keeps it busy: three round trips later it seeks no more, or it has found a higher rate.
 """
 
 from enum import Enum, auto
@@ -16,22 +16,24 @@ from enum import Enum, auto
 from proxy.net.tcpinfo import PAUSED, Bbr, TcpInfo
 
 EVERY = 6.0
-"""Seconds after which BBR is begun anew. With the time in which it finds the rate again, and a loop that is late, that
-is still less than its ten."""
+"""Seconds after which BBR is begun anew. With the time in which BBR finds the rate again, and a loop that is late, that
+is still less than the ten seconds after which it pauses."""
 CEILING = 0.99
-"""Part of the rate that BBR knows: what it sends itself when it does not probe."""
+"""The ceiling when BBR is begun anew, as part of the rate that BBR knows: what it sends by itself between probes."""
 SEEKING = 2.0
-"""BBR that sends at so many times the rate that it knows, or more, seeks the line's rate."""
+"""BBR counts as seeking the line's rate while it sends at so many times the rate that it knows, or more."""
 ROOM = 1.35
-"""Times the rate that BBR knows: the ceiling while it seeks in vain. BBR goes on seeking after growth by a quarter."""
+"""The ceiling while BBR seeks in vain, in times the rate that it knows: growth by a quarter, upon which BBR goes on
+seeking, fits below it."""
 _GROWTH = 1.2
-"""Growth by that factor from one second to the next: then it does not seek in vain."""
+"""BBR does not seek in vain if the rate that it knows grows by that factor from one second to the next."""
 _PATIENCE = 3.0
-"""Seconds after which it is not for the ceiling that BBR still seeks."""
+"""Seconds after which the ceiling is lifted though BBR still seeks, since the ceiling is of no use then."""
 _BUSY = 0.8
-"""Part of its rate: a lane that sends less may not be held up by the line, and would seek for long."""
+"""A lane that sends less than this part of the rate that BBR knows may not be held up by the line, and BBR would seek
+for long there."""
 _LONGER = 1.5
-"""Times the lowest round trip: a longer one is not due to BBR's own queue."""
+"""A round trip of more than so many times the lowest one is not due to BBR's own queue."""
 
 
 class Act(Enum):
@@ -53,14 +55,14 @@ class Steadying:
         self._since = now  # when BBR was begun, or had found the rate again
         self._under_ceiling = False
         self._until = float("inf")  # when the ceiling is lifted at the latest
-        self._seeks_again = 0.0  # no ceiling is set for seeking before that
+        self._seeks_again = 0.0  # before that time no ceiling is set because BBR seeks
         self._known = 0  # the rate that BBR knew at the last call
         self._sent = 0
         self._asked = now
 
     def act(self, bbr: Bbr, info: TcpInfo, now: float, calm: bool) -> Act:
         """What the caller is to do now. `calm`: nothing but bulk waits in the line's queue."""
-        sent = info.bytes_sent + info.bytes_retransmitted  # BBR that seeks loses much, but is busy all the same
+        sent = info.bytes_sent + info.bytes_retransmitted  # BBR that seeks has much to send again, but is busy
         rate = (sent - self._sent) / max(now - self._asked, 0.001)
         self._sent, self._asked = sent, now
         if self._under_ceiling:

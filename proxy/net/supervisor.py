@@ -1,4 +1,4 @@
-"""Tells the service manager that started this process that it is ready, reloads, stops, is still alive.
+"""Tells the service manager that started this process when it is ready, reloads or stops, and that it is still alive.
 
 The protocol is that of sd_notify(3): datagrams to the Unix socket that NOTIFY_SOCKET names. Where there is none nothing
 is sent.
@@ -25,15 +25,15 @@ class Supervisor:
     """The service manager. What cannot be sent is dropped: replication does not depend on it. Loop thread."""
 
     def __init__(self, address: str | None, watchdog: float | None = None) -> None:
-        """`address`: of a Unix socket, with "@" before an abstract name; `watchdog`: seconds within which it wants a
-        sign of life. None: nothing is sent."""
+        """`address`: of a Unix socket, with "@" before an abstract name; `watchdog`: seconds within which the service
+        manager wants a sign of life. Without an address nothing is sent, without a watchdog no signs of life."""
         self._address = f"\0{address[1:]}" if address is not None and address.startswith("@") else address
         self._pause = None if watchdog is None or address is None else watchdog / _SIGNS
         self._task: asyncio.Task[None] | None = None
 
     @classmethod
     def of(cls, environment: Mapping[str, str] = os.environ) -> Self:
-        """The one that the environment names; its watchdog only if that is meant for this process."""
+        """The service manager that the environment names, with its watchdog if that is meant for this process."""
         address = environment.get("NOTIFY_SOCKET", "")
         if address[:1] not in ("/", "@"):
             return cls(None)

@@ -39,7 +39,7 @@ def measured(site: "Site") -> Snapshot:
 
 
 def busiest(site: "Site", count: int) -> list[StreamStatus]:
-    """Of the live streams those that move most. Loop thread."""
+    """The `count` live streams that move most. Loop thread."""
     most = nlargest(count, _live(site), key=lambda each: each[1].waits.rate("sent") + each[1].waits.rate("delivered"))
     return [_stream(peer, relay) for peer, relay in most]
 
@@ -54,8 +54,8 @@ def compressing(site: "Site") -> Mapping[tuple[str, str], int]:
 def outline(site: "Site") -> Snapshot:
     """A snapshot that says of streams how many each peer has, and nothing of volumes. Loop thread.
 
-    This is what can be had once a second: to tell of a stream takes 0.1 ms, so a thousand of them, though they rest,
-    would hold up all others for a tenth of each second; and a hub may know a thousand volumes.
+    Only this is cheap enough for once a second: to describe a stream takes 0.1 ms, so a thousand streams, even if they
+    all rest, would hold up everything else for a tenth of each second; and a hub may know a thousand volumes.
     """
     peers = [_peer(peer, site.portals[name]) for name, peer in site.peers.items()]
     return Snapshot(
@@ -181,5 +181,5 @@ def _verdict(verdict: Verdict) -> VerdictStatus:
 
 
 def _seconds(times: Times) -> dict[str, float]:
-    """All that can be waited for, so that no counter comes and goes."""
+    """Seconds for each `Waiting`, also where they are 0, so that no counter comes and goes."""
     return {name: times.get(waiting, 0) / SECOND for waiting, name in _WAITING}

@@ -15,7 +15,7 @@ class Tally:
     """The `Observer` of one connection. Loop thread."""
 
     def __init__(self, volumes: Volumes, share: str) -> None:
-        """`share`: the name of the forward's or export's, as "forward replication"."""
+        """`share`: the name of the forward's or export's share, as "forward replication"."""
         self.connection = Connection(self)
         self._all = volumes
         self._share = share
@@ -29,7 +29,7 @@ class Tally:
 
     @property
     def target(self) -> str | None:
-        """The target's name, likewise."""
+        """The target's name, fit for a terminal."""
         return node_name(self.connection.target)
 
     def began(self, task: Task) -> None:
@@ -58,8 +58,8 @@ class Tally:
         self._used.clear()
 
     def _enter(self, lun: int) -> Volume:
-        """The volume of a unit that is used for the first time; beyond a bound, so that nobody can fill memory, the one
-        that stands for all others."""
+        """The volume of a unit that is used for the first time. Beyond `VOLUMES_MAX` units it is the volume that stands
+        for all others, so that nobody can fill memory."""
         if len(self._used) < VOLUMES_MAX:
             name = VolumeName(self._share, self.target or "", unit_number(lun))
             volume = self._used[lun] = self._all.find(name)

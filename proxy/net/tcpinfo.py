@@ -1,4 +1,4 @@
-"""The kernel's view of a TCP connection: TCP_INFO (Linux, include/uapi/linux/tcp.h, struct tcp_info)."""
+"""Reads the kernel's view of a TCP connection: TCP_INFO (Linux, include/uapi/linux/tcp.h, struct tcp_info)."""
 
 import socket
 import struct
@@ -34,7 +34,7 @@ _BBR_UNIT = 256
 
 @dataclass(frozen=True, slots=True)
 class TcpInfo:
-    """Of one connection, since it was made unless something else is said. Bytes are TCP payload, TLS included."""
+    """Figures of one connection, since it was made unless said otherwise. Bytes are TCP payload, TLS included."""
 
     round_trip_seconds: float = 0.0
     least_round_trip_seconds: float = 0.0
@@ -57,7 +57,7 @@ class TcpInfo:
 
 
 def tcp_info(connection: socket.socket) -> TcpInfo | None:
-    """None if the kernel does not tell (an old kernel, or a closed connection)."""
+    """The connection's figures; None if the kernel does not tell them (an old kernel, or a closed connection)."""
     data = _raw(connection)
     if data is None:
         return None
@@ -92,7 +92,7 @@ class Bbr(NamedTuple):
 
 
 def bbr_info(connection: socket.socket) -> Bbr | None:
-    """Of a connection that uses BBR. None if the kernel does not tell."""
+    """BBR's model, of a connection that uses BBR; None if the kernel does not tell."""
     try:
         data = connection.getsockopt(socket.IPPROTO_TCP, _TCP_CC_INFO, _BBR_INFO.size)
     except CLOSED:
@@ -128,8 +128,8 @@ def reset_error(connection: socket.socket) -> int:
     """The error by which the other end has reset the connection, whether its socket is read or not; 0: it has not.
 
     EPIPE if it had ended its side before, and ours was open (Linux, tcp_reset): all that it had sent can still be read.
-    It is told once, since SO_ERROR is cleared by being read. TCP's state alone does not tell: it is the same when both
-    ends have ended in order, and then there may still be bytes to be read.
+    The error is returned once, since reading SO_ERROR clears it. TCP's state alone does not tell of a reset: it is the
+    same when both ends have ended in order, and then there may still be bytes to be read.
     """
     try:
         closed = _state(connection) == _TCP_CLOSE

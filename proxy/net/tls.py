@@ -1,4 +1,4 @@
-"""TLS 1.3 with certificates demanded of both sides, and whose a certificate is.
+"""Makes the contexts of TLS 1.3, which demand a certificate of both sides, and says whose a certificate is.
 
 A peer is recognised by its pinned certificate, byte for byte, or, where the site trusts a private CA, by its name in
 the certificate's subject alternative names. Validity, purpose and signature have been checked by the TLS library then.
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 _EXPIRY_WARNING = 30 * 86400
 """Seconds before the end of this site's certificate from which on an alarm says so."""
 _ENDED = "has ended: no new lane comes up with it; if this host's clock is right,"
-"""A clock that is ahead would have its successor begin too late for everyone else."""
+"""With a clock that is ahead, the new certificate would begin too late for everyone else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +165,8 @@ def _names(decoded: dict[str, object]) -> list[str]:
 
 
 def _load_anew(running: SiteConfig) -> _Loaded:
-    """As the site's file says now, but for the status listener: it keeps the files that it was started with, so the
-    status has to tell when these end."""
+    """Load what the site's file names now, but for the status listener, which keeps the files that it was started with:
+    the status has to tell when those end."""
     return _load(load(running.source).model_copy(update={"status": running.status}))
 
 
@@ -176,7 +176,7 @@ def _load(config: SiteConfig) -> _Loaded:
     ca = config.identity.ca if any(peer.certificate is None for peer in config.peers) else None
     answering = _context(ssl.PROTOCOL_TLS_SERVER, config.identity, pins, ca)
     answering.num_tickets = 0  # a lane is never resumed by TLS: the certificate is judged each time
-    # All that are known pass TLS, also where another one was dialled: then `disown` can say who it is.
+    # Every known certificate passes TLS, also where another peer was dialled: then `disown` can say whose it is.
     dialling = {
         peer.name: _context(ssl.PROTOCOL_TLS_CLIENT, config.identity, (*pins, own), ca) for peer in config.peers
     }
