@@ -38,8 +38,8 @@ class RelayOwner(WaitsOwner, Protocol):
         """The peer broke the protocol: end the tunnel."""
 
     def gone(self, relay: "Relay") -> None:
-        """The relay has ended; the relay, or who called it, calls `pump` soon. If the relay ended in order, its array
-        may still have to take the last bytes; `left` follows."""
+        """The relay has ended; it, or its caller, calls `pump` soon. If it ended in order, its array may still have to
+        take the last bytes; `left` follows."""
 
     def left(self, relay: "Relay") -> None:
         """The array's connection is closed."""

@@ -1,7 +1,7 @@
-"""Streams take turns: while many sources have more than the site can take, few are read in a round, and for long.
+"""Has streams take turns: while many sources have more than the site can take, few are read in a round, each for long.
 
 The event loop reads every socket that has something, so a small question would wait for all of them. Short turns would
-help, but then a stream's data and state would have left the processor's cache whenever it comes round again.
+help as well, but then a stream's data and state would have left the processor's cache before its next turn.
 """
 
 import asyncio
@@ -11,14 +11,14 @@ from collections.abc import Callable
 TURN = 2 << 20
 """Bytes of a turn: three to six milliseconds of work, and what an array's socket holds (`sockets.make_room`)."""
 AT_ONCE = 4
-"""Streams that have their turn in one round of the loop; some of them may have nothing more."""
+"""Streams that have their turn in one round of the loop; some of them may have nothing more to read."""
 
 
 class Turns:
-    """Those of one site. Loop thread.
+    """The turns of one site's streams. Loop thread.
 
-    Nobody waits before several readers that have more have read a turn together in one round. From then on, as long as
-    anybody waits, turns are given out.
+    Nobody waits until, in one round, several readers that have more to read have together read `TURN` bytes. From then
+    on, as long as anybody waits, turns are given out.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Turns:
         """The reader has read `n` bytes, and has `more` to read. True if its turn is over: it has to `wait` then."""
         if reader in self._left:
             self._left[reader] -= n
-            return bool(self._waiting) and not (more and self._left[reader] > 0)  # who has no more gives the rest up
+            return bool(self._waiting) and not (more and self._left[reader] > 0)  # no more to read ends the turn early
         if not more:
             return False
         if self._waiting:

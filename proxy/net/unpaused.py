@@ -21,7 +21,7 @@ class Unpaused:
         self._limited = False
 
     def light(self, info: TcpInfo, now: float) -> str:
-        """The lane is for what is urgent, or under a cap, so it does not fill the line (it may have until now)."""
+        """The lane is for urgent frames, or under a cap, so it does not fill the line (it may have until now)."""
         self._limit(None)
         return begin_bbr_anew(self._connection) if self._renewing.due(info, now) else BBR
 

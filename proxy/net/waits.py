@@ -1,4 +1,4 @@
-"""What a relay waits for. The relay tells as it happens; while its source is not read, the tunnel is asked why."""
+"""Times what a relay waits for: the relay tells each change, and while its source is not read the tunnel says why."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -20,8 +20,8 @@ _OBSTACLES = {
     Obstacle.UNACKED: Waiting.UNACKED,
 }
 _TURN = 5 * 10**6
-"""Nanoseconds, or a round trip if that is longer, for which a source has to be silent before it is given something, to
-have waited for that; a shorter silence may be its own pace."""
+"""Nanoseconds. A source counts as having waited for what it is given if it was silent for so long before, or for nearly
+a round trip if that is longer; a shorter silence may be its own pace."""
 _CPU, _SOURCE = Waiting.CPU, Waiting.SOURCE  # each read passes here, and attributes of an enum class are slow to read
 _OF_PEER = (Waiting.PEER, Waiting.FILL)
 _UNSENT = (Waiting.LINE, Waiting.WINDOW, Waiting.UNACKED)
@@ -35,7 +35,7 @@ class WaitsOwner(Protocol):
 
     @property
     def reachable(self) -> bool:
-        """A lane is up, and heard of."""
+        """A lane is up and not silent."""
 
 
 class Waits:
@@ -47,7 +47,7 @@ class Waits:
     def __init__(
         self, owner: WaitsOwner, stream: int, traffic: Traffic, clock: Callable[[], int] = monotonic_ns
     ) -> None:
-        """`traffic`: what the stream has moved; what its coders count need not be up to date."""
+        """`traffic`: what the stream has moved; the figures that its coders count need not be up to date."""
         self.total: Counter[Waiting] = Counter()
         """Nanoseconds of both directions, up to the last `sample`."""
         self.taken = 0
@@ -65,24 +65,24 @@ class Waits:
         self._awaited = Waiting.PEER  # the inward state, before the peer was out of reach
         self._held = 0.0  # `Flow.held`, when it was last looked at
         self.window = 0
-        """The peer's window as it was when the source last had to wait for it, since it may have been given back since.
+        """The peer's window when the source last had to wait for it; it may have been given back since.
 
-        0 if the verdict counts no such wait, and is not going to.
+        0 if there was no such wait in the seconds that a verdict counts.
         """
-        self._window_age = 0  # samples since then
+        self._window_age = 0  # samples since the source last waited for the window
         self._answered = 0  # when the silent source was last given something; 0: it was not since it fell silent
-        self._answers = 0  # since the last sample
+        self._answers = 0  # answers that the source has waited for, since the last sample
         self._turn = _TURN  # nanoseconds
         self._sent = 0  # totals, at the last sample
         self._delivered = 0
 
     @property
     def queued(self) -> bool:
-        """True if the source is not read because data waits for a lane: what were sent now would wait there, too."""
+        """True if the source is not read because data waits for a lane: anything sent now would wait for it as well."""
         return self._resting and self._outward.state is Waiting.LINE
 
     def outward(self, state: Waiting) -> None:
-        """The outward direction waits for this from now on; no matter while the source is not read (`rest`)."""
+        """The outward direction waits for this from now on; has no effect while the source is not read (`rest`)."""
         if self._outward.state is not state and not self._resting:
             self._enter(state)
 
@@ -118,7 +118,8 @@ class Waits:
         self.look()
 
     def look(self) -> None:
-        """Find out anew: the peer is in or out of reach, some of what was sent has arrived, or time has passed."""
+        """Find out anew what is waited for: the peer came into or went out of reach, some of what was sent has arrived,
+        or time has passed."""
         if self._resting:
             self.rest()
         state, reachable = self._inward.state, self._owner.reachable
@@ -129,7 +130,7 @@ class Waits:
             self.inward(self._awaited)
 
     def sample(self, round_trip: float) -> tuple[Spell, Spell]:
-        """Once a second: what has passed since the last sample, outward and inward. `round_trip` in seconds."""
+        """Once a second: the times and bytes since the last sample, outward and inward. `round_trip` in seconds."""
         outward, inward = self.spell()
         self._turn = max(_TURN, round(round_trip * SECOND * 0.9))
         count(self.total, outward, inward)
@@ -141,7 +142,7 @@ class Waits:
         return outward, inward
 
     def spell(self) -> tuple[Spell, Spell]:
-        """The same of a stream that has ended, of which no verdict is wanted any more."""
+        """As `sample`, for a stream that has ended, of which no verdict is wanted any more."""
         now = self._clock()
         answers, self._answers, self._answered = self._answers, 0, 0
         taken, self.taken = self.taken, 0
@@ -168,8 +169,8 @@ class Waits:
         self._outward.enter(state, now)
 
     def _end_turn(self, now: int) -> None:
-        """The silent source was given something, and now speaks, or is not read. If it was silent for longer before
-        that than after it, that was the answer that it had waited for."""
+        """A silent source that was given something now speaks, or is not read. If it was silent for longer before that
+        than afterwards, and for `_turn` at least, it had waited for that answer."""
         answered, self._answered = self._answered, 0
         silent = answered - self._outward.since
         if silent >= self._turn and silent > now - answered:
@@ -179,9 +180,9 @@ class Waits:
     def _settle(self, flow: Flow | None) -> None:
         """Decide what the present wait was for, now that it is over, or a part of it.
 
-        If the lanes still have more than they take, a wait for credit was one for the line, and not for a round trip:
-        whenever a window is used up the lanes are full at first. For as long as a cap held the share back the wait was
-        for the cap.
+        If the lanes still have more than they take, a wait for credit was in fact one for the line, and not for a round
+        trip: the lanes are also full at first whenever a window is used up, so only the end of the wait tells. For as
+        long as a cap held the share back, the wait was for the cap.
         """
         outward = self._outward
         held = 0.0 if flow is None else flow.held
@@ -204,5 +205,5 @@ class Waits:
         if flow is None:
             return Waiting.SOURCE
         if flow.obstacle is Obstacle.LINE and not flow.queued:
-            return _CPU  # nothing of it waits for lanes any more: it can go on as soon as the loop comes to it
+            return _CPU  # nothing of the stream waits for lanes any more: it goes on as soon as the loop comes to it
         return _OBSTACLES[flow.obstacle]

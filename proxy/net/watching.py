@@ -28,18 +28,21 @@ log = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 10.0
 LATE_SECONDS = 2 * FLUSH_SECONDS
-"""A disk that has not taken by then what it was given counts as one that does not answer."""
+"""After so many seconds, a disk that has not taken what it was given counts as one that does not answer."""
 OPEN_SECONDS = 5.0
-"""A disk that has not given the history by then is not waited for: history is kept in memory."""
+"""Seconds that the start waits for a disk to give its history; after that, history is kept in memory."""
 CLOSE_SECONDS = 3.0
-"""How long the end waits for the disk, twice."""
+"""Seconds that the end waits for the disk, twice: for what is being written, and for the rest."""
 _LEVELS = {Severity.INFO: logging.INFO, Severity.WARNING: logging.WARNING, Severity.ERROR: logging.ERROR}
 _FILE = "file"
 """The fact that says which configuration the last run had."""
 
 
 class Watching:
-    """Loop thread. `start`, then `tick` once a second, `drains`, then `stop`."""
+    """Feeds the watch of one site, and keeps its history. Loop thread.
+
+    `start`, then `tick` once a second, `drains`, then `stop`.
+    """
 
     def __init__(self, site: "Site", keeper: Keeper | None) -> None:
         """`keeper`: None keeps history in memory only."""
@@ -91,7 +94,7 @@ class Watching:
         self.watch.note(outline(self._site), now, time.monotonic())
 
     def _note_kept(self, now: float) -> None:
-        """See whether the disk has taken what it was given."""
+        """See whether the disk has taken what it was given; if not, the history's problem says so."""
         if self._keeper is not None:
             self.watch.history.problem = self._keeper.problem or self._silence(self._keeper)
 

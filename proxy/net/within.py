@@ -12,13 +12,13 @@ from types import TracebackType
 _PARTS = 10
 """Parts in which a limit is counted."""
 _STILL = 0.5
-"""Seconds, or a part if that is longer, by which the end of a part comes late only if the loop stood still."""
+"""The loop stood still if the end of a part comes so many seconds late, or late by a part if that is longer."""
 
 
 class Within:
-    """As `asyncio.timeout`; entered, it gives a function that says how many seconds have counted.
+    """As `asyncio.timeout`; on entry it gives a function that says how many seconds have counted.
 
-    The limit ends when all its parts have passed; one in which the loop stood still does not count.
+    The time is up when all its parts have passed; a part in which the loop stood still does not count.
     """
 
     def __init__(self, seconds: float) -> None:

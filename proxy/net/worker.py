@@ -18,7 +18,7 @@ from proxy.net.reading import Reading
 log = logging.getLogger(__name__)
 
 _WORTH_WRITING = 2
-"""A write begins when one part in so many of `unwritten_max` waits; otherwise once a second."""
+"""A write begins when more than `unwritten_max` divided by this waits; otherwise once a second."""
 
 PATIENCE = 2.0
 """Seconds that sources rest for one stalled write; then traffic passes unlearned. A read that takes longer means that
@@ -28,15 +28,16 @@ _GUESSES_MAX = 16
 """Reads on a guess that may wait; while so many do, no more are taken."""
 
 _AHEAD = 3
-"""Reads that the reader's thread is given at once. What they load is still in the cache when the loop comes round, for
-a disk store keeps memory for one more than that (dedupstore/disk_cache.py, FOR_READING)."""
+"""Reads that the reader's thread is given at once. What they load is still in the cache when the loop comes round:
+a disk store keeps memory for one more read than that (dedupstore/disk_cache.py, FOR_READING)."""
 
 
 class StoreWorker:
     """Runs `write` and `load` of a store in threads of their own, each one at a time. All methods: loop thread.
 
-    Parties (a peer's streams each) take turns at the reader: a batch of three hundred bytes may name seven containers,
-    and a peer may have a thousand such batches wait. Reads that nobody waits for are one more party, None.
+    Parties take turns at the reader; all streams of a peer are one party. A batch of three hundred bytes may name seven
+    containers, and a peer may have a thousand such batches waiting. Reads on a guess, and those of `prepare`, are one
+    more party, None.
     """
 
     def __init__(self, store: ChunkStore) -> None:
@@ -51,12 +52,12 @@ class StoreWorker:
         """The last write ended by a defect: nobody rests for the next one, which begins with the next second."""
         self._rested: list[Callable[[], None]] = []  # to be called when sources may go on
         self._reads: dict[Reading | None, deque[tuple[Callable[[], None], Callable[[], None]]]] = {}
-        """Reads that wait, each with what is to be called then; by party, first the one whose turn it is."""
+        """Reads that wait, by party, first the party whose turn it is; each with what is to be called when it ends."""
         self._under_way = 0  # reads that the reader's thread has been given
         self._loading: dict[tuple[Reading | None, bytes, bool], list[Callable[[], None]]] = {}
-        """What is to be called when a load has ended; by the load."""
+        """What is to be called when a load has ended, by party, chunk and `whole`."""
         self._impatient: dict[Callable[[], None], None] = {}
-        """A set, in order: of those calls, the ones that are made as well when the disk does not answer."""
+        """An ordered set: those of the calls that are also made when the disk does not answer."""
         self._closed = False
         self._more_to_prepare = False
         self.prepared = False
@@ -70,7 +71,7 @@ class StoreWorker:
         return self._writing_since is None or time.monotonic() - self._writing_since < PATIENCE
 
     def when_relieved(self, call: Callable[[], None]) -> None:
-        """Call once when a source may go on: the write has ended, or patience has."""
+        """Call once when a source may go on: when the write has ended, or in `PATIENCE` seconds at the latest."""
         if not self._rested:
             self._loop.call_later(PATIENCE, self._relieve)
         self._rested.append(call)
@@ -90,7 +91,7 @@ class StoreWorker:
         return since is not None and time.monotonic() - since >= PATIENCE
 
     def note(self) -> None:
-        """Once a second: write whatever waits, also what is noted about peers, since more may never come."""
+        """Once a second: write whatever waits, also notes on peers, since no more may ever come that starts a write."""
         if self.store.unwritten or self.store.write_due:
             self._write()
         if self._impatient and self.is_silent():
@@ -113,10 +114,11 @@ class StoreWorker:
         whole: bool = False,
         soon: Sequence[bytes] = (),
     ) -> None:
-        """Load a chunk, usually with its container, then call `call`. Calls of a party for the same chunk share a load.
+        """Load a chunk, usually with its container, then call `call`.
 
-        `party`: whose turn it takes. Not `patient`: `call` also when the disk does not answer, and perhaps once more
-        when it does. `whole`, `soon`: as of `ChunkStore.load`.
+        A party's calls for the same chunk, and the same `whole`, share a load. `party`: whose turn it takes. If not
+        `patient`, `call` is also called when the disk does not answer, and perhaps once more when it does. `whole`,
+        `soon`: as of `ChunkStore.load`.
         """
         key = party, name, whole
         waiting = self._loading.setdefault(key, [])
@@ -127,13 +129,13 @@ class StoreWorker:
             self._read(partial(self.store.load, name, whole=whole, soon=soon), partial(self._loaded, key), party)
 
     def load_behind(self, name: bytes, call: Callable[[], None], party: Reading | None = None) -> None:
-        """Load a chunk's container and the one that its writer filled next, then call `call`, not patient (`load`)."""
+        """Load a chunk's container and the one that its writer filled next, then `call`; as `load`, not patient."""
         self._impatient[call] = None
         self.load(name, _nothing, party, whole=True)
         self._read(partial(self.store.prefetch, name), partial(self._answer, [call]), party)
 
     def guess(self, name: bytes, call: Callable[[], None] | None = None) -> None:
-        """Load the container of a chunk that may be wanted, then call. Does neither while too many guesses wait."""
+        """Load the container of a chunk that may be wanted, then `call`. Does neither while too many guesses wait."""
         if self._may_guess:
             self.load(name, call or _nothing, whole=True)
 
@@ -248,7 +250,7 @@ def _call(waiting: Iterable[Callable[[], None]]) -> None:
 
 
 def _report(done: "asyncio.Future[None]") -> bool:
-    """False, and a line in the log, if it failed, which is a defect: what is wrong with a disk is told by alarms."""
+    """False if the read or write failed, which is logged as a defect: trouble with a disk is told by alarms instead."""
     if done.cancelled() or (error := done.exception()) is None:
         return True
     log.error("a defect in the store: %r", error)
