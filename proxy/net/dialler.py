@@ -30,8 +30,6 @@ _LASTING = 2.0
 """
 _AT_ONCE = 16
 """Attempts under way, at most."""
-_TRIAL_AGAIN = 60.0
-"""Seconds after which a trial (`LongPackets`) that has shown nothing is made again."""
 
 
 class Dialler:
@@ -142,16 +140,15 @@ class Dialler:
         except TimeoutError as error:
             if handshake is not None and handshake.failure is not None:  # we refused the peer, and it has not hung up
                 self._failed(handshake, error)
-                self._try_again(trial=trial)
+                self._long_packets.failed(trial=trial)
                 return
             connected = connection is not None
             what = "connected, but no TLS handshake" if connected else "no answer"
             self._failed(None, TimeoutError(f"{what} within {self._connect_timeout:.0f} s"))
             self._long_packets.unanswered(lane, connected=connected, trial=trial, short_passed=short_passed)
-            self._try_again(trial=trial and not connected)
         except (OSError, ValueError) as error:
             self._failed(handshake, error)
-            self._try_again(trial=trial)
+            self._long_packets.failed(trial=trial)
         else:
             lane.carry(mark)
             await self._introduce(lane, trial=trial)
@@ -161,12 +158,7 @@ class Dialler:
             elif lane.late:
                 self._long_packets.unanswered(lane, connected=True, trial=trial, short_passed=short_passed)
             else:
-                self._try_again(trial=trial)
-
-    def _try_again(self, *, trial: bool) -> None:
-        """If this was a trial, which has failed for another reason than its packets' length, begin a new one later."""
-        if trial:
-            asyncio.get_running_loop().call_later(_TRIAL_AGAIN, self._long_packets.try_again)
+                self._long_packets.failed(trial=trial)
 
     async def _introduce(self, lane: Lane, *, trial: bool) -> None:
         """Check the peer's certificate, say HELLO, and wait until the lane is up or gone. The lane limits the wait."""

@@ -4,11 +4,15 @@ Some paths lose them without a word: TCP connects, and TLS or HELLO, which are l
 dialled with short packets, and a *trial* lane with long ones beside them, to see whether their length was the cause.
 """
 
+import asyncio
 from collections.abc import Callable
 
 from proxy.net.lane import Lane
 from proxy.net.peer import Peer
 from proxy.protocol.codes import CloseCode
+
+_AGAIN = 60.0
+"""Seconds after which a trial that showed nothing is made again."""
 
 
 class LongPackets:
@@ -20,6 +24,7 @@ class LongPackets:
         self._begin_trial = begin_trial
         self.seem_lost = False
         """Lanes are to be dialled with short packets."""
+        self._again: asyncio.TimerHandle | None = None  # a trial will be made again
 
     @property
     def short_ones_pass(self) -> bool:
@@ -32,12 +37,6 @@ class LongPackets:
             self._begin_trial(mark)
         else:
             self._pass()
-
-    def try_again(self) -> None:
-        """A trial showed nothing a while ago: begin another, unless one has shown since that long packets are lost."""
-        mark = self._mark_of_short
-        if mark is not None and not self._peer.short_packets:
-            self._begin_trial(mark)
 
     def answered(self, lane: Lane, *, trial: bool) -> None:
         """The lane has come up, so packets of its length pass, since HELLOs fill them."""
@@ -58,8 +57,20 @@ class LongPackets:
             self.seem_lost = connected and not lane.short
         elif short_passed and self.short_ones_pass:
             self._peer.short_packets = connected
+            self.failed(trial=not connected)  # only new connections get no answer
         elif self._mark_of_short is not None:
             self._begin_trial(lane.mark)  # the line was out; a box on the way may have answered TCP
+
+    def failed(self, *, trial: bool) -> None:
+        """The attempt failed for another reason than its packets' length. A trial is made again in a while."""
+        if trial and self._again is None:
+            self._again = asyncio.get_running_loop().call_later(_AGAIN, self.try_again)
+
+    def try_again(self) -> None:
+        """Begin another trial, unless one has shown since that long packets are lost."""
+        self._again = None
+        if (mark := self._mark_of_short) is not None and not self._peer.short_packets:
+            self._begin_trial(mark)
 
     @property
     def _mark_of_short(self) -> int | None:

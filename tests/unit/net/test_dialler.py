@@ -292,6 +292,40 @@ def test_a_trial_that_showed_nothing_is_made_again(monkeypatch: pytest.MonkeyPat
     assert not loop.errors
 
 
+def test_trials_do_not_gather_while_the_line_is_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them begins the next one at once, and none of them one more for later."""
+    tunnel = Tunnel(swallows=True)
+    peer = MagicMock(lanes=tunnel, relays={}, short_packets=False)
+    trials = Line(silent=True)
+
+    def failed(_: str) -> bool:
+        tunnel.swallows = False  # so that the next attempt, with short packets, comes up
+        return True
+
+    async def connect(*_: object, seconds: float) -> object:
+        if tunnel.lanes:
+            await trials.connect(seconds=seconds)
+        return await tunnel.connect(seconds=seconds)
+
+    peer.failed = failed
+    dialler = dialled(tunnel, peer, monkeypatch, seconds=1.0)
+    monkeypatch.setattr(dialling, "connect", connect)
+
+    async def scene() -> None:
+        tunnel.wanted.set()
+        running = asyncio.create_task(dialler.run())
+        await asyncio.sleep(300.0)
+        assert [lane.short and lane.silent for lane in tunnel.lanes] == [True]
+        running.cancel()
+
+    loop = Clockwork(0)
+    loop.run_until_complete(scene())
+    loop.close()
+    assert not loop.errors
+    assert len(trials.begun) > 100
+    assert trials.most == 1
+
+
 def test_who_was_well_for_a_day_is_dialled_as_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """However often its only lane has been reset: the pause grew with each time, though each next attempt succeeded."""
     tunnel = Tunnel()
