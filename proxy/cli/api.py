@@ -1,7 +1,8 @@
 """Asks a running site by its status listener, which its file names. Every failure becomes words for an operator."""
 
 import json
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
@@ -20,13 +21,15 @@ _REFUSALS = 400, 401, 403, 421, 429
 
 def fetch_status(config: SiteConfig) -> dict[str, Any]:
     """The status as the site gives it; keys may be missing. Raises OperatorError as `Api.status`."""
-    with awaited(config), Api(config) as api:
+    with asking(config) as api:
         return api.status()
 
 
-def awaited(config: SiteConfig) -> AbstractContextManager[None]:
-    """While the site is asked: after a while, say so."""
-    return waiting(f"site {config.site.name} to answer at {config.status.listen}")
+@contextmanager
+def asking(config: SiteConfig, timeout: float = TIMEOUT) -> Iterator["Api"]:
+    """Ask the site, as `Api`; if it takes long to answer, say at a terminal what is waited for."""
+    with waiting(f"site {config.site.name} to answer at {config.status.listen}"), Api(config, timeout) as api:
+        yield api
 
 
 class Unanswered(OperatorError):

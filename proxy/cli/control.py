@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from proxy.aside import DISK_SECONDS
-from proxy.cli.api import Api, awaited
+from proxy.cli.api import Api, asking
 from proxy.cli.output import say
 from proxy.config.loading import load
 from proxy.config.model import SiteConfig
@@ -26,7 +26,7 @@ the status listener's."""
 def drain(config: Path, wait: bool) -> None:
     """Have the site drain; with `wait`, until it has ended. Raises OperatorError."""
     site = load(config, files=False)
-    with awaited(site), Api(site) as api:
+    with asking(site) as api:
         started = api.status(control=True).get("started")
         api.post("drain")
     limit = show_duration(site.tunnel.drain)
@@ -39,9 +39,9 @@ def drain(config: Path, wait: bool) -> None:
 def reload(config: Path) -> int:
     """Have the site read its certificates, keys, pins and tokens anew; FAILED if it keeps the old ones."""
     site = load(config, files=False)
-    with awaited(site), Api(site) as api:
+    with asking(site) as api:
         api.status(control=True)  # of this site, and of no other
-    with awaited(site), Api(site, RELOADING) as api:
+    with asking(site, RELOADING) as api:
         answer = api.post("reload")
     if answer.get("reloaded") is not True:
         problem = printable(str(answer.get("problem") or "it does not say why"))

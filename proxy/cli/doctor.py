@@ -13,7 +13,7 @@ from typing import Any
 from dedupstore import lock
 from proxy import identity
 from proxy.cli import quantities
-from proxy.cli.api import Api, Unanswered, awaited
+from proxy.cli.api import Api, Unanswered, asking
 from proxy.cli.cells import as_dict, as_dicts, as_list
 from proxy.cli.doctor_report import as_data, count, show
 from proxy.cli.output import say, waiting
@@ -90,7 +90,7 @@ def _asked(site: SiteConfig) -> tuple[Running, dict[str, Any], dict[str, Any], l
     """Whether the site runs; its status and health, perhaps of another version, empty if it gives none; then, if it
     seems to run all the same, a finding."""
     try:
-        with awaited(site), Api(site) as api:
+        with asking(site) as api:
             return Running.ANSWERS, api.status(), _health(api), []
     except OperatorError as error:
         process = next((found.name for found in serving(site.source)), None)

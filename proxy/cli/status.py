@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console, RenderableType
 
-from proxy.cli.api import Api, awaited, fetch_status
+from proxy.cli.api import asking, fetch_status
 from proxy.cli.cells import WIDE, plain
 from proxy.cli.output import say
 from proxy.cli.report import ASKED, report
@@ -57,7 +57,7 @@ def _console() -> Console:
 
 
 def _page(site: SiteConfig) -> RenderableType:
-    with awaited(site), Api(site) as api:
+    with asking(site) as api:
         return report({"status": api.status(), **{name: api.get_if_known(name) for name in ASKED}}, time.time())
 
 
