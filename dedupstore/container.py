@@ -6,6 +6,7 @@ fresh pages costs several times as much as copying into them.
 
 import mmap
 from array import array
+from bisect import bisect_right
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Final, NamedTuple
 
 from dedupstore.errors import Damaged
 from dedupstore.fingerprint import fingerprint
-from dedupstore.store import CONTAINER_BYTES, Buffer
+from dedupstore.store import CONTAINER_BYTES, Buffer, Stretch
 
 MAGIC: Final = b"ISTHCONT"
 PAGE_BYTES: Final = 4096
@@ -94,6 +95,18 @@ class Container:
     def chunk(self, entry: int) -> bytes:
         """A copy of one chunk, unverified."""
         return bytes(self.memory[self.offsets[entry] : self.offsets[entry + 1]])
+
+    def span(self, entry: int, count: int) -> int:
+        """Bytes of up to `count` chunks from that one on."""
+        return self.offsets[min(entry + count, len(self.fingerprints))] - self.offsets[entry]
+
+    def stretch(self, entry: int, most: int) -> Stretch:
+        """The chunks from that one on, as far as they lie in the next `most` bytes."""
+        start = self.offsets[entry]
+        data = bytes(self.memory[start : min(start + most, self.offsets[-1])])
+        end = bisect_right(self.offsets, start + len(data)) - 1
+        ends = [offset - start for offset in self.offsets[entry + 1 : end + 1]]
+        return Stretch(data, self.fingerprints[entry:end], ends)
 
     def encode(self) -> memoryview:
         """Write the directory in front of the chunks; returns what has to go to disk, in whole pages."""

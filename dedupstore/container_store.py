@@ -1,7 +1,7 @@
 """What the stores have in common: containers in memory, the table of their chunks, counters, pins and belief."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from threading import Lock
 
@@ -12,7 +12,7 @@ from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.fingerprint import FINGERPRINT_BYTES, fingerprint
 from dedupstore.reuse import SAMPLED, Reuse
 from dedupstore.roster import Roster
-from dedupstore.store import CONTAINER_BYTES, Buffer, Place, StoreFigures
+from dedupstore.store import CONTAINER_BYTES, Buffer, Place, StoreFigures, Stretch
 
 
 class ContainerStore(ABC):
@@ -65,8 +65,8 @@ class ContainerStore(ABC):
         """Seal the writer's container, if any; returns an empty one, or None without room. The caller has the lock."""
 
     @abstractmethod
-    def _touch(self, place: Place) -> None:
-        """The chunk at that place is being read. The caller holds the lock."""
+    def _touch(self, place: Place, count: int = 1) -> None:
+        """The chunk at that place is being read, the last one of `count`. The caller holds the lock."""
 
     def _drop_chunk(self, name: bytes, place: Place, length: int) -> None:
         """Drop a chunk that failed verification. The caller holds the lock."""
@@ -91,11 +91,16 @@ class ContainerStore(ABC):
             if name[0] < SAMPLED:
                 self._reuse.miss(name, figures.put_bytes)
             return None
-        figures.hits += 1
-        figures.hit_bytes += length
-        if name[0] < SAMPLED:
-            self._reuse.hit((self._next - 1 - place[0]) / self._capacity)
+        self._count_hits(place, (name,), length)
         return place
+
+    def _count_hits(self, place: Place, names: Sequence[bytes], length: int) -> None:
+        figures = self._figures
+        figures.hits += len(names)
+        figures.hit_bytes += length
+        for name in names:
+            if name[0] < SAMPLED:
+                self._reuse.hit((self._next - 1 - place[0]) / self._capacity)
 
     def put(self, name: bytes, data: Buffer, writer: int = 0) -> Place | None:
         """As ChunkStore says. Raises ValueError for a chunk or fingerprint of impossible length."""
@@ -155,19 +160,36 @@ class ContainerStore(ABC):
             raise ChunkInvalid(name)
         return data
 
+    def read_behind(self, place: Place, names: Sequence[bytes], most: int) -> tuple[int, bytes]:
+        """As ChunkStore says."""
+        with self._lock:  # as in `read`
+            container = self._containers.get(place[0])
+            if container is None:
+                return 0, b""
+            first = place[1] + 1
+            data, _, ends = container.stretch(first, min(most, container.span(first, len(names))))
+            self._touch((place[0], place[1] + len(ends)), len(ends))
+        at = sound = 0
+        view = memoryview(data)
+        for end, name in zip(ends, names, strict=False):
+            if fingerprint(view[at:end]) != name:  # `read` will drop it, or find it elsewhere
+                break
+            at, sound = end, sound + 1
+        self._count_hits(place, names[:sound], at)
+        return sound, data if at == len(data) else data[:at]
+
     def following(self, place: Place) -> tuple[bytes, Place] | None:
         """As ChunkStore says."""
-        container = self._containers.get(place[0])
-        if container is None:
+        found = self._behind(place)
+        if found is None:
             return None
-        entry = place[1] + 1
-        if entry >= len(container.fingerprints):
-            entry = 0
-            container = self._containers.get(self._roster.after(place[0]) or 0)
-            if container is None or not container.fingerprints:
-                return None
+        container, entry = found
         name, after = container.fingerprints[entry], (container.id, entry)
         return (name, after) if self._places.get(name) == after else None
+
+    def stretch(self, place: Place, most: int) -> Stretch | None:
+        """As ChunkStore says: nothing, as long as a store does not know better."""
+        return None
 
     def behind(self, place: Place, most: int) -> list[bytes]:
         """As ChunkStore says."""
@@ -265,6 +287,19 @@ class ContainerStore(ABC):
             for entry, name in enumerate(self._names(container)):
                 if self._locate(name) == (container, entry):
                     yield name
+
+    def _behind(self, place: Place) -> tuple[Container, int] | None:
+        """Container and entry of what the same writer stored behind that place, if the container is in memory."""
+        container = self._containers.get(place[0])
+        if container is None:
+            return None
+        entry = place[1] + 1
+        if entry >= len(container.fingerprints):
+            entry = 0
+            container = self._containers.get(self._roster.after(place[0]) or 0)
+            if container is None or not container.fingerprints:
+                return None
+        return container, entry
 
     def _names(self, container: int) -> list[bytes]:
         """The fingerprints that the container's directory lists; empty if it is gone or broken."""

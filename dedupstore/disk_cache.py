@@ -189,11 +189,11 @@ class DiskCache(ContainerStore):
             self._scatter.left(container, len(released.fingerprints))
         return released
 
-    def _touch(self, place: Place) -> None:
+    def _touch(self, place: Place, count: int = 1) -> None:
         container = place[0]
         if container in self._idle:
             self._reads += 1
-            self._scatter.touched(container)
+            self._scatter.touched(container, count)
             ends = place[1] + 1 == len(self._containers[container].fingerprints)  # streams read from end to end
             self._idle[container] = 0 if ends else self._reads
             self._idle.move_to_end(container, last=not ends)

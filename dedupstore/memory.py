@@ -10,7 +10,7 @@ from dedupstore.container_store import ContainerStore
 from dedupstore.errors import StoreUnusable
 from dedupstore.fingerprint import fingerprint
 from dedupstore.roster import Row
-from dedupstore.store import CONTAINER_BYTES, Place, StoreFigures
+from dedupstore.store import CONTAINER_BYTES, Place, StoreFigures, Stretch
 
 LEAST_BYTES = 4 * CONTAINER_BYTES
 WRITERS_MAX = 64
@@ -62,7 +62,19 @@ class MemoryStore(ContainerStore):
             self._beliefs.forget(oldest)
             self._count_eviction(self._roster.remove(oldest).bytes)
 
-    def _touch(self, place: Place) -> None:
+    def stretch(self, place: Place, most: int) -> Stretch | None:
+        """As ChunkStore says."""
+        found = self._behind(place)
+        if found is None:
+            return None
+        container, first = found
+        stretch = container.stretch(first, most)
+        for n, name in enumerate(stretch.names):
+            if self._places.get(name) != (container.id, first + n):  # it was dropped: its bytes are not what it names
+                return Stretch(stretch.data, stretch.names[:n], stretch.ends[:n])
+        return stretch
+
+    def _touch(self, place: Place, count: int = 1) -> None:
         """Does nothing: being read does not make a container younger."""
 
     def load(self, name: bytes, *, whole: bool = False, soon: Iterable[bytes] = ()) -> None:

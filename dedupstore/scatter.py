@@ -53,10 +53,10 @@ class Scatter:
         for name in [name for name, told in self._told.items() if told == container]:
             del self._told[name]
 
-    def touched(self, container: int) -> None:
-        """A chunk of the container is read."""
+    def touched(self, container: int, count: int = 1) -> None:
+        """So many chunks of the container are read."""
         if container in self._read:
-            self._read[container] += 1
+            self._read[container] += count
 
     def left(self, container: int, chunks: int) -> None:
         """The container, which has so many chunks, leaves memory."""

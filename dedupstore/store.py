@@ -6,9 +6,9 @@ that reads do not wait for a write that hangs. Implementations make the threads 
 only one thread uses may be used by it for everything.)
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 Buffer = bytes | bytearray | memoryview
 
@@ -21,6 +21,17 @@ Place = tuple[int, int]
 """Where a chunk lies: the id of its container (ids count from 1 and are never used again), and its entry there, from 0.
 
 It is a plain tuple of numbers: there may be millions, and the garbage collector looks at each only once."""
+
+
+class Stretch(NamedTuple):
+    """Chunks that lie one after another in a container."""
+
+    data: bytes
+    """A copy of them, not verified. The last one may be cut off."""
+    names: list[bytes]
+    """Fingerprints of those that are whole."""
+    ends: list[int]
+    """Where each of these ends in `data`."""
 
 
 @dataclass(slots=True)
@@ -96,6 +107,11 @@ class ChunkStore(Protocol):
         Raises ChunkMissing or ChunkInvalid.
         """
 
+    def read_behind(self, place: Place, fingerprints: Sequence[bytes], most: int) -> tuple[int, bytes]:
+        """How many of these chunks lie one after another behind that place in its container, and a copy of them, each
+        verified after copying; at most `most` bytes. None are found if the container is not in memory.
+        """
+
     def load(self, fingerprint: bytes, *, whole: bool = False, soon: Iterable[bytes] = ()) -> None:
         """Reader: fetch the chunk's container (its neighbours come along), so that `read` can answer.
 
@@ -113,6 +129,13 @@ class ChunkStore(Protocol):
 
     def following(self, place: Place) -> tuple[bytes, Place] | None:
         """Fingerprint and place of the chunk that the same writer stored after this one, if it is known without I/O."""
+
+    def stretch(self, place: Place, most: int) -> Stretch | None:
+        """What the same writer stored behind that place, in one container and at most `most` bytes.
+
+        None if there is nothing, or if it may have come from a disk: it is not worth verifying. The names are those of
+        chunks that the store holds, so data that is the same as a chunk's has its name.
+        """
 
     def behind(self, place: Place, most: int) -> list[bytes]:
         """Up to `most` fingerprints of chunks behind that place in its container, if they are known without I/O.

@@ -278,8 +278,55 @@ def test_behind_a_place_is_what_was_put_there_up_to_the_containers_end(store: Ch
     assert store.behind(last, 1) == []
 
 
+def test_a_stretch_is_a_copy_of_what_lies_behind_a_place_unless_it_may_come_from_a_disk(store: ChunkStore) -> None:
+    places = fill(store, range(A_CONTAINER + 2))
+    first, last = places[1], places[A_CONTAINER - 1]
+    assert first is not None
+    assert last is not None
+    in_memory = store.figures().mode == "memory"
+    numbers = range(2, 4)
+    data = b"".join(map(chunk, numbers))
+    cut = data + chunk(4)[:1000], [name_of(number) for number in numbers], [LARGE, 2 * LARGE]
+    assert store.stretch(first, 2 * LARGE + 1000) == (cut if in_memory else None)
+    whole = data, [name_of(number) for number in numbers], [LARGE, 2 * LARGE]
+    assert store.stretch(first, 2 * LARGE) == (whole if in_memory else None)
+    next_container = b"".join(map(chunk, (A_CONTAINER, A_CONTAINER + 1)))
+    found = store.stretch(last, 10 * LARGE)
+    assert (found and found.data) == (next_container if in_memory else None)
+    assert places[-1] is not None
+    assert store.stretch(places[-1], LARGE) is None
+
+
+def test_chunks_that_lie_one_after_another_are_read_together(store: ChunkStore) -> None:
+    places = fill(store, range(A_CONTAINER + 2))
+    names = [name_of(number) for number in range(1, A_CONTAINER + 2)]
+    before = store.figures()
+    assert places[0] is not None
+    for count in (1, 2, A_CONTAINER - 1):
+        data = b"".join(map(chunk, range(1, count + 1)))
+        assert store.read_behind(places[0], names[:count], 100 * LARGE) == (count, data)
+        assert store.read_behind(places[0], names, count * LARGE + (count < 3)) == (count, data)
+    assert store.read_behind(places[0], names, 100 * LARGE)[0] == A_CONTAINER - 1  # up to the container's end
+    figures = store.figures()
+    hits = 2 * (1 + 2 + A_CONTAINER - 1) + A_CONTAINER - 1
+    assert (figures.hits - before.hits, figures.hit_bytes - before.hit_bytes) == (hits, hits * LARGE)
+
+
+def test_other_chunks_are_not_read_together(store: ChunkStore) -> None:
+    places = fill(store, range(A_CONTAINER + 2))
+    first, last = places[0], places[A_CONTAINER - 1]
+    assert first is not None
+    assert last is not None
+    assert store.read_behind(first, [name_of(2), name_of(3)], 100 * LARGE) == (0, b"")
+    assert store.read_behind(first, [name_of(1), name_of(3)], 100 * LARGE) == (1, chunk(1))
+    assert store.read_behind(first, [name_of(1)], LARGE - 1) == (0, b"")
+    assert store.read_behind(last, [name_of(A_CONTAINER)], LARGE) == (0, b"")
+    assert store.read_behind((99, 0), [name_of(1)], LARGE) == (0, b"")
+
+
 def test_nothing_follows_in_a_container_that_is_gone(store: ChunkStore) -> None:
     assert store.following((99, 0)) is None
+    assert store.stretch((99, 0), LARGE) is None
     assert store.behind((99, 0), 1) == []
 
 

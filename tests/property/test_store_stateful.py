@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +197,30 @@ class StoreMachine(RuleBasedStateMachine):
                 known = self.store.following((container, entry))
                 if held is not None and after is not None and known is not None:
                     assert known == (after[0], (container, entry + 1))
+
+    @rule(most=st.integers(1, 3 * LARGE))
+    def stretch(self, most: int) -> None:
+        for container, entries in self.containers.items():
+            for entry in range(max(0, len(entries) - 4), len(entries) - 1):
+                stretch = self.store.stretch((container, entry), most)
+                behind = [held for held in entries[entry + 1 :] if held is not None]
+                if stretch is not None:
+                    data = b"".join(chunk(number, length) for _, number, length in behind)
+                    ends = [*accumulate(length for _, _, length in behind)]
+                    whole = sum(end <= most for end in ends)
+                    assert stretch == (data[:most], [name for name, _, _ in behind[:whole]], ends[:whole])
+
+    @rule(count=st.integers(1, 4), most=st.integers(1, 3 * LARGE))
+    def read_behind(self, count: int, most: int) -> None:
+        for container, entries in self.containers.items():
+            for entry in range(max(0, len(entries) - 5), len(entries) - 1):
+                behind = entries[entry + 1 : entry + 1 + count]
+                names = [held[0] if held is not None else name_of(10**6) for held in behind]
+                found, data = self.store.read_behind((container, entry), names, most)
+                expected = b"".join(chunk(held[1], held[2]) for held in behind[:found] if held is not None)
+                assert data == expected
+                assert len(data) <= most
+                assert None not in behind[:found]
 
     @invariant()
     def beliefs_agree(self) -> None:

@@ -244,6 +244,16 @@ def test_a_flipped_bit_is_caught_when_the_chunk_is_read(store: ChunkStore, tmp_p
     assert store.figures().invalid == 1
 
 
+def test_what_came_from_the_disk_is_read_together_up_to_a_flipped_bit(store: ChunkStore, tmp_path: Path) -> None:
+    fill(store, range(A_CONTAINER * SLOTS))
+    evict_from_cache(store)
+    damage(tmp_path, 1, 40960 + 2 * LARGE + 77)
+    names = [name_of(1), name_of(2), name_of(3)]
+    assert store.read_behind((1, 0), names, 3 * LARGE) == (0, b""), "it is not in memory"
+    fetch(store, name_of(0))
+    assert store.read_behind((1, 0), names, 3 * LARGE) == (1, chunk(1))
+
+
 def test_a_flipped_bit_stays_known_after_a_restart(clock: Clock, tmp_path: Path) -> None:
     store = open_store("disk", SIZE, tmp_path, clock=clock)
     fill(store, range(A_CONTAINER))

@@ -4,10 +4,10 @@ It is stricter than the interface asks: pinning a container that is gone, or und
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dedupstore.errors import ChunkInvalid, ChunkMissing
-from dedupstore.store import Buffer, Place
+from dedupstore.store import Buffer, Place, Stretch
 
 
 class ShelfStore:
@@ -84,6 +84,20 @@ class ShelfStore:
             return None
         return bytes(bytearray(data))
 
+    def read_behind(self, place: Place, fingerprints: Sequence[bytes], most: int) -> tuple[int, bytes]:
+        data = bytearray()
+        count = 0
+        for entry, name in enumerate(fingerprints, place[1] + 1):
+            held = self._chunks.get(name)
+            absent = held is None or held[0] != (place[0], entry) or name in self._rotten
+            if held is None or absent or (self.cold and place[0] not in self._loaded):
+                break
+            if len(data) + len(held[1]) > most:
+                break
+            data += held[1]
+            count += 1
+        return count, bytes(data)
+
     def load(self, fingerprint: bytes, *, whole: bool = False, soon: Iterable[bytes] = ()) -> None:
         place = self.find(fingerprint)
         if place is not None:
@@ -102,6 +116,22 @@ class ShelfStore:
             return None
         entries = self._shelf.get(after[0], [])[after[1] :]
         return (entries[0], after) if entries and self.find(entries[0]) == after else None
+
+    def stretch(self, place: Place, most: int) -> Stretch | None:
+        stretch = Stretch(b"", [], [])
+        data = bytearray()
+        container = place[0]
+        while not self.cold and len(data) < most:
+            following = self.following(place)
+            if following is None or (stretch.names and following[1][0] != container):
+                break
+            name, place = following
+            container = place[0]
+            data += self._chunks[name][1]
+            if len(data) <= most:
+                stretch.names.append(name)
+                stretch.ends.append(len(data))
+        return Stretch(bytes(data[:most]), stretch.names, stretch.ends) if data else None
 
     def behind(self, place: Place, most: int) -> list[bytes]:
         if self.cold and place[0] not in self._loaded:
