@@ -132,7 +132,7 @@ def kernel_table(results: Results) -> Table:
     for name in names:
         table.add_row(name, *(_rate(found[name]) for found in results.kernels.values()))
     table.add_section()
-    for name in ("cold, memory", "cold, disk", "warm, memory"):
+    for name in ("cold, memory", "cold, disk", "warm, memory", "warm, disk"):
         limits = (results.limits[f"{kind}, {name}"]["rate"] for kind in results.kernels)
         table.add_row(f"limit, {name} store", *map(_rate, limits))
     return table

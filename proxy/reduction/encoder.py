@@ -166,6 +166,23 @@ class Encoder:
         self._view = view
         self._start, self._end = 0, kept
 
+    def _repeat(self, last: int, *, final: bool) -> int:
+        """Send the chunks that repeat what is stored behind the last one: to compare takes a fifth of the time that it
+        takes to cut and to name. Returns where the rest begins. `last`, `final`: as in `_cut`.
+
+        What was delivered behind such a border, since the store did not hold the chunk yet, keeps it from being one.
+        """
+        start, end = self._start, self._end
+        for length, name in self.course.repeated(self._view[start:end]):
+            border = self._start + length
+            whole = final and border == end
+            if length < self._sent or ((border > last or border == end) and not whole):
+                break
+            self._matcher.chunk(self._view[start:border], self._sent, name)
+            self._sent = 0
+            start = border
+        return start
+
     def _cut(self, *, final: bool = False) -> None:
         """Send the chunks that are complete, with `final` also what is left.
 
@@ -176,8 +193,9 @@ class Encoder:
         chunk may start anywhere. That byte may cause a border at the end or behind it, which does not count, except
         after `maximum` bytes.
         """
-        start, end, maximum = self._start, self._end, self._chunker.maximum
+        end, maximum = self._end, self._chunker.maximum
         last = min(end + self.border_in - self._border_margin, end)
+        start = self._repeat(last, final=final)
         for length in self._chunker.cut(self._view[start : end + 1]):
             border = start + length
             if border > last or (border == end and length < maximum):

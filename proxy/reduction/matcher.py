@@ -40,10 +40,10 @@ class Matcher:
         self._expected: Stored | None = None  # what the incomplete chunk is expected to repeat, behind what is sent
         self._surprised = False  # the incomplete chunk is not the expected one
 
-    def chunk(self, data: memoryview, sent: int) -> None:
-        """Send the rest of a complete chunk by the shortest means, and say where it ends."""
+    def chunk(self, data: memoryview, sent: int, name: bytes | None = None) -> None:
+        """Send the rest of a complete chunk by the shortest means, and say where it ends. `name`: if it is known."""
         course, drafts = self._course, self._drafts
-        name, length = fingerprint(data), data.nbytes
+        name, length = name or fingerprint(data), data.nbytes
         if (place := self._known(name, length, sent)) is not None:
             self._refer(name, place, data, length, sent)
         elif (

@@ -92,6 +92,7 @@ def test_the_limit_is_the_busier_site_or_all_cores() -> None:
     assert kernels.limit(found, "cold", "memory", cores=8).rate == 1 / 7
     assert kernels.limit(found, "cold", "disk", cores=2).busier_site == 1 / 10
     assert kernels.limit(found, "warm", "disk", cores=2) == kernels.Limit(1 / 3, 2 / 8)
+    assert kernels.limit(found | {"compare": 0.5}, "warm", "memory", cores=2) == kernels.Limit(1 / 3, 2 / 6.5)
 
 
 def results() -> Results:

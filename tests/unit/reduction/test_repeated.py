@@ -1,0 +1,150 @@
+"""What repeats the stored chunks behind the last one is recognised by comparing, neither cut nor named."""
+
+from collections.abc import Iterable
+from itertools import accumulate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedupstore.chunker import Chunker
+from dedupstore.fingerprint import fingerprint
+from dedupstore.store import Buffer
+from proxy.reduction import matcher
+from proxy.reduction.encoder import FAR, READ_BYTES
+from tests.unit.reduction.sites import SMALL_CHUNKS, Site, Stream, cut_up, noise, send, two_sites
+
+DATA = noise(60_000, 12)
+BORDERS = list(accumulate(SMALL_CHUNKS.cut(DATA, final=True)))
+
+
+@pytest.fixture
+def named(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Lengths of the chunks that the sending side has named."""
+    lengths: list[int] = []
+
+    def name(data: Buffer) -> bytes:
+        lengths.append(len(data))
+        return fingerprint(data)
+
+    monkeypatch.setattr(matcher, "fingerprint", name)
+    return lengths
+
+
+def test_known_data_is_neither_cut_nor_named(named: list[int]) -> None:
+    """But for the first read, for what is left of each read, and for the last chunk of a container."""
+    data = noise(20 * READ_BYTES, 13)
+    near, far = two_sites()
+    near.store.entries = 1000
+    send(near, far, [data], chunker=Chunker())
+    named.clear()
+    counting = CountingChunker()
+    again = send(near, far, [data], chunker=counting)
+    assert again.literal == 0
+    assert sum(named) < READ_BYTES + 3 * counting.maximum
+    assert counting.searched < 2 * READ_BYTES + 20 * counting.maximum // 2
+
+
+class CountingChunker(Chunker):
+    """Knows how many bytes it has searched."""
+
+    searched = 0
+
+    def cut(self, view: Buffer, final: bool = False) -> list[int]:
+        self.searched += len(view)
+        return super().cut(view, final)
+
+
+@given(
+    st.lists(st.integers(1, len(DATA) // 8), max_size=20),
+    st.sets(st.integers(0, len(DATA) - 1), max_size=3),
+    st.integers(1, 40),
+    st.booleans(),
+)
+def test_borders_are_those_of_the_content_all_the_same(
+    lengths: list[int], changed: set[int], entries: int, pauses: bool
+) -> None:
+    """However it comes, and whatever of it has changed: what is stored is what would be stored without comparing."""
+    again = bytearray(DATA)
+    for at in changed:
+        again[at] ^= 1
+    near, far = two_sites()
+    near.store.entries = entries
+    send(near, far, [DATA])
+    send(near, far, cut_up(bytes(again), lengths), pauses=pauses)
+    assert near.store.names == list(dict.fromkeys([*names_of(DATA), *names_of(bytes(again))]))
+
+
+def names_of(data: bytes) -> list[bytes]:
+    """Of its chunks, in order."""
+    return [fingerprint(piece) for piece in cut_up(data, SMALL_CHUNKS.cut(data, final=True))]
+
+
+@pytest.mark.parametrize("entries", [8, 1000])
+@pytest.mark.parametrize("beyond", [-300, 0, 700])
+def test_the_end_of_a_stream_is_no_border_of_a_longer_one(entries: int, beyond: int) -> None:
+    near, far = two_sites()
+    near.store.entries = entries
+    end = BORDERS[9] + 300
+    send(near, far, [DATA[:end]])
+    pieces = cut_up(DATA, [3000, end + beyond - 3000, 1, 5000])
+    send(near, far, pieces)
+    whole = names_of(DATA)
+    assert set(whole) < set(near.store.names)
+    assert len(near.store.names) == len(whole) + 1
+    assert send(near, far, pieces).literal == 0
+
+
+def test_a_chunk_that_ends_with_the_data_is_known_at_a_forced_border(named: list[int]) -> None:
+    near, far = two_sites()
+    near.store.entries = 1000
+    forced(near, far, range(10_000, len(DATA), 10_000))
+    named.clear()
+    assert forced(near, far, range(10_000, len(DATA), 10_000)).literal == 0
+    assert sum(named) < 10_000  # but for the first piece
+
+
+def test_no_border_of_a_stored_chunk_is_one_shortly_before_a_forced_border() -> None:
+    """As none of the content is."""
+    forced_at = [BORDERS[4] + 100, BORDERS[9] + 200, BORDERS[20] + 300]
+    near, far = two_sites()
+    send(near, far, [DATA])
+    forced(near, far, forced_at)
+    alone = two_sites()
+    forced(*alone, forced_at)
+    assert set(alone[0].store.names) <= set(near.store.names)
+
+
+def forced(near: Site, far: Site, borders: Iterable[int]) -> Stream:
+    """DATA, with these borders, each of which is known when what lies before it comes."""
+    stream = Stream(near, far)
+    at = 0
+    for border in borders:
+        stream.encoder.border_in = 0
+        stream.write(DATA[at:border])
+        stream.border()
+        at = border
+    stream.encoder.border_in = FAR
+    stream.write(DATA[at:])
+    stream.end()
+    return stream
+
+
+def test_what_was_delivered_behind_a_border_that_is_stored_only_now_stays_one_chunk() -> None:
+    """Another stream has stored the same bytes meanwhile, with a border in their middle."""
+    near, far = two_sites()
+    near.store.entries = 1000
+    start, end = BORDERS[3], BORDERS[4]
+    half = start + (end - start) // 2
+    send(near, far, [DATA[BORDERS[2] : start]])
+    stream = Stream(near, far)
+    stream.write(DATA[BORDERS[2] : half + 100])
+    stream.pause()
+    other = Stream(near, far)
+    for piece in (DATA[start:half], DATA[half : BORDERS[6]]):
+        other.write(piece)
+        other.border()
+    stream.write(DATA[half + 100 :])
+    stream.end()
+    other.end()
+    assert fingerprint(DATA[start:end]) in near.store.names
