@@ -30,6 +30,8 @@ long as that of a REFERENCE."""
 
 _PACKED_EACH = 256
 """Tokens that are packed together."""
+_APART_MAX = 8
+"""Pieces that are given to the array as they are, not joined."""
 PIECES = 256
 """Pieces that a batch may have while it waits, or for the array to take; more are joined. A peer may slice a chunk into
 32,000, each of which takes 180 bytes until the array has taken the last."""
@@ -281,7 +283,7 @@ class Decoder:
             if opcode == RUN:
                 if not self._unfold(progress, n, name):
                     return False
-                opcode, n, offset, name = tokens[progress.at]  # the first of the references that are in its place now
+                continue
             if opcode == REFERENCE:
                 data = chunk(name)
                 if data is None:
@@ -301,18 +303,26 @@ class Decoder:
         return True
 
     def _unfold(self, progress: _Progress, n: int, name: bytes) -> bool:
-        """Replace the RUN that is next by references; False if it is not known yet to which chunks."""
-        tokens, at = progress.tokens, progress.at
+        """Deliver what is at hand of the RUN that is next, and replace it by references to the others; False if it is
+        not known yet to which chunks."""
         names = self.obtaining.run(n, name, before=progress.before)
-        if names:
-            tokens[at : at + 1] = [(REFERENCE, 0, 0, each) for each in names]
-        return bool(names)
+        if not names:
+            return False
+        count, data = self.obtaining.stretch(names, progress.batch.plain - progress.delivered)
+        if count:
+            progress.deliver(data)
+            progress.from_store += len(data)
+            progress.before = names[count - 1]
+            self._border()
+        progress.tokens[progress.at : progress.at + 1] = [(REFERENCE, 0, 0, each) for each in names[count:]]
+        return True
 
     def _complete(self, progress: _Progress) -> DecodedBatch:
         if progress.delivered != progress.batch.plain:
             raise BatchError(f"batch delivers {progress.delivered} bytes where {progress.batch.plain} are declared")
         records, literal = progress.batch.section.records, progress.batch.literal_length > 0
-        pieces: list[bytes | memoryview] = progress.out if records else [b"".join(progress.out)]
+        apart = records or (not literal and len(progress.out) <= _APART_MAX)
+        pieces: list[bytes | memoryview] = progress.out if apart else [b"".join(progress.out)]
         self._progress = None
         verified = progress.learned + self.obtaining.done()
         self._keep_tail()
@@ -386,7 +396,7 @@ class Decoder:
         progress.literals = memoryview(bytes(progress.literals[progress.position :]))
         progress.position = 0
         delivered = b"".join(progress.out)
-        progress.out = [delivered]
+        progress.out = [delivered] if delivered else []
         if self._tail_length > len(delivered):
             self._keep_tail()
         elif self._tail:  # no second copy: many streams may wait, and the tail is in `delivered`

@@ -77,6 +77,7 @@ class Obtaining:
         self._verified = 0  # bytes from the store that were verified for the batch
         self._looked = False  # all was loaded that may help to find the run that is tried now
         self._place: Place | None = None  # of the chunk that was served last, if it came from the store
+        self._run_behind: Place | None = None  # of the chunk behind which the store holds the run that was just named
         self._container = 0
         self._learned: list[Place] = []  # places of learned chunks that holdings have not been told of yet
         self._needs: Needs | None = None
@@ -103,6 +104,18 @@ class Obtaining:
     def run(self, n: int, name: bytes, before: bytes) -> list[bytes]:
         """The names of the run's n chunks, or none if the batch has to wait. `before`: the chunk that it follows."""
         return self._listed(n, name) or self._stored_run(n, name, before)
+
+    def stretch(self, names: Sequence[bytes], most: int) -> tuple[int, bytes]:
+        """How many chunks of the `run` just named are at hand together, from its first on, and their verified bytes, at
+        most `most`."""
+        place, self._run_behind = self._run_behind, None
+        if place is None:
+            return 0, b""
+        count, data = self._store.read_behind(place, names, most)
+        if count:
+            self._verified += len(data)
+            self._place = place[0], place[1] + count
+        return count, data
 
     def learn(self, name: bytes, data: bytes | memoryview) -> None:
         """Store a chunk that the peer has taught, and so holds, too."""
@@ -251,6 +264,7 @@ class Obtaining:
             return []
         self._looked = False
         if _are(names, n, name):
+            self._run_behind = place
             return names
         self._needs = Needs(ask=[name])
         return []

@@ -8,7 +8,7 @@ import itertools
 import random
 import socket
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,7 +17,7 @@ import pytest
 
 from dedupstore.chunker import Chunker
 from dedupstore.memory import LEAST_BYTES, MemoryStore
-from dedupstore.store import Buffer, Place
+from dedupstore.store import Buffer, Place, Stretch
 from proxy.config.loading import parse
 from proxy.net.environment import Environment
 from proxy.net.lane import Lane
@@ -64,6 +64,19 @@ class Shelf(MemoryStore):
 
     def read(self, name: bytes) -> bytes | None:
         return None if self.cold and name not in self._loaded else super().read(name)
+
+    def read_behind(self, place: Place, names: Sequence[bytes], most: int) -> tuple[int, bytes]:
+        at_hand = itertools.takewhile(
+            lambda name: name not in self._lost and not (self.cold and name not in self._loaded), names
+        )
+        return super().read_behind(place, [*at_hand], most)
+
+    def stretch(self, place: Place, most: int) -> Stretch | None:
+        found = super().stretch(place, most)
+        if found is None or self.cold:
+            return None
+        held = [*itertools.takewhile(lambda name: name not in self._lost, found.names)]
+        return Stretch(found.data, held, found.ends[: len(held)])
 
     def following(self, place: Place) -> tuple[bytes, Place] | None:
         found = super().following(place)

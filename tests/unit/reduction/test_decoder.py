@@ -9,7 +9,7 @@ from dedupstore.fingerprint import CHECK_BYTES, fingerprint
 from proxy.reduction.batch import BATCH_PLAIN_MAX, CODEC_NONE, assemble
 from proxy.reduction.decoder import DecodedBatch
 from proxy.reduction.errors import BatchError, CorruptStream
-from proxy.reduction.tokens import learn_token, literal_token, more_token, reference_token, slice_token
+from proxy.reduction.tokens import learn_token, literal_token, more_token, reference_token, run_token, slice_token
 from tests.unit.reduction.batches import (
     CHUNK,
     NAME,
@@ -44,7 +44,18 @@ def test_literals_in_the_order_of_their_tokens(far: Site) -> None:
 
 
 def test_a_reference_delivers_the_chunk_verified_from_the_store(far: Site) -> None:
-    assert decoder_of(far).feed(batch(WHOLE, WHOLE, plain=2000)) == DecodedBatch([CHUNK * 2], 2000, 2000)
+    assert decoder_of(far).feed(batch(WHOLE, WHOLE, plain=2000)) == DecodedBatch([CHUNK, CHUNK], 2000, 2000)
+
+
+def test_a_run_is_read_at_once_as_far_as_its_container_goes() -> None:
+    far = site(ShelfStore(entries=5))
+    chunks = [noise(1000, seed) for seed in range(9)]
+    hold(far, *chunks)
+    names = [fingerprint(chunk) for chunk in chunks]
+    run = run_token(8, fingerprint(b"".join(names[1:])))
+    decoded = decoder_of(far).feed(batch(reference_token(names[0]), run, plain=9000))
+    pieces: list[bytes | memoryview] = [chunks[0], b"".join(chunks[1:5]), *chunks[5:]]
+    assert decoded == DecodedBatch(pieces, 9000, 9000)
 
 
 def test_slices_and_more_of_them(far: Site) -> None:
