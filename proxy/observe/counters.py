@@ -7,48 +7,48 @@ from operator import attrgetter
 
 @dataclass(slots=True)
 class Traffic:
-    """Bytes of one stream, or of many added up. "Sent" is from a local array towards the peer."""
+    """What one stream, or many together, have moved so far. Numbers of bytes unless said otherwise."""
 
     raw: int = 0
-    """Plain bytes read from local arrays, to be sent."""
+    """Plain bytes that came from arrays here, to be sent to the peer."""
     after_deduplication: int = 0
-    """Of these, what tokens and literal bytes came to before compression."""
+    """What was left when chunks that the peer holds had been replaced by references."""
     after_compression: int = 0
-    """Of these, what batches came to after compression."""
+    """What was left when that had been compressed."""
     compression_microseconds: int = 0
-    """Of CPU, spent in it."""
+    """Microseconds of CPU time that compression took."""
     literal: int = 0
-    """Plain bytes that went as literals, not as references."""
+    """Plain bytes that were sent as data, not as references."""
     spared: int = 0
-    """Of these, what was not compressed because the line carries it sooner as it is."""
+    """The part of `literal` that was not compressed, because the line carries it sooner as it is."""
     relieved: int = 0
-    """Likewise, what the peer holds, and its store would have given later than the line carries it."""
+    """The part of `literal` that the peer holds, but would read from its slow store later than it arrives (IST-506)."""
     delivered: int = 0
-    """Plain bytes received from the peer and written to local arrays."""
+    """Plain bytes that came from the peer and were written to arrays here."""
     received: int = 0
-    """Batch bytes received for them."""
+    """What was received for these: references and data, compressed."""
     from_store: int = 0
-    """Delivered bytes that came verified from the store."""
+    """The part of `delivered` that came from this site's store, verified."""
     verified: int = 0
-    """Bytes whose BLAKE3 was checked against a fingerprint: from the store, learned, or filled."""
+    """Bytes checked against fingerprints (BLAKE3): read from the store, newly stored, or fetched from the peer."""
     references: int = 0
-    """Chunks sent as references, one by one or in runs."""
+    """Number of chunks that were sent as references, alone or in runs of several."""
     misses: int = 0
-    """Chunks, and lists of chunks, that we had to ask the peer for."""
+    """Number of chunks, and of lists of the chunks in a run, that this site lacked and asked the peer for."""
     fills: int = 0
-    """Chunks, and lists of chunks, that we sent because the peer lacked them."""
+    """Number of those that the peer lacked, and this site sent when asked."""
     pdus: int = 0
-    """iSCSI PDUs that were understood, in either direction."""
+    """Number of iSCSI PDUs that were understood, both directions together."""
     records: int = 0
-    """Bytes of records sent: their headers, and data that belongs to no volume."""
+    """iSCSI headers that were sent, and data that belongs to no volume, before compression."""
     records_compressed: int = 0
-    """What these came to after compression."""
+    """What `records` came to after compression."""
     digests_computed: int = 0
-    """iSCSI digests that were written here, from verified bytes, instead of being sent."""
+    """Number of iSCSI digests that were computed here from verified bytes, instead of being sent."""
     digests_wrong: int = 0
-    """Data digests that were wrong when a local array's PDU arrived; they are passed on as they are."""
+    """Number of data digests that were wrong when they came from an array here. They were passed on as they were."""
     mismatches: int = 0
-    """Received chunks that failed verification; none of them was stored or used."""
+    """Number of received chunks that did not match their fingerprints. None was stored or used (IST-108)."""
 
     def as_dict(self) -> dict[str, int]:
         """All counts by name."""

@@ -26,13 +26,14 @@ _SCHEMAS = "#/components/schemas/"
 
 _FAILURES = {
     400: "The request cannot be understood, or a parameter is not one of its values.",
-    401: "A token or client certificate is needed, and none was shown, or a wrong one.",
-    403: "This right is not granted, or the request comes from a page of another site.",
-    405: "Another method is needed.",
-    413: "It has a body.",
-    417: "It expects something.",
-    421: "The Host header names another host.",
-    429: "Too many requests, too many who listen, or no time for more answers; `Retry-After` says when to come again.",
+    401: "A token or client certificate is needed, and none or a wrong one was shown.",
+    403: "This listener grants nobody that right, or the request comes from a web page of another origin.",
+    405: "The route does not answer this method; the `Allow` header has those that it does.",
+    413: "The request has a body; send none.",
+    417: "The request has an `Expect` header; send none.",
+    421: "The Host header names another host: use an address of the listener, or add the name to `status.names`.",
+    429: "Too many requests, too many clients of `/api/v1/live`, or no time for more answers. `Retry-After` has the"
+    " seconds to wait.",
 }
 
 _HEAD = """\
@@ -41,35 +42,53 @@ _HEAD = """\
 Written by `python -m proxy.web.document`; change `proxy/web/routes.py`, `proxy/observe/answers.py` and
 `proxy/observe/snapshot.py`.
 
-JSON over HTTP at the status listener (`status.listen`). `/api/v1/openapi.json` is the same for programs. Times are
-seconds since 1970 (UTC), rates are bits per second, shares of a whole are 0 to 1. New keys may be added; those that are
-here stay. What the words mean: [GUIDE.md](GUIDE.md#words).
+The status listener (`status.listen`, by default http://127.0.0.1:8900) answers with JSON over HTTP.
+`/api/v1/openapi.json` describes the same for programs. New keys may be added; those that are here stay. Unless said
+otherwise
 
-- **Rights.** On a loopback address, reading needs no token. On any other address the listener speaks TLS 1.3 only, and
-  reading needs `Authorization: Bearer TOKEN` with the content of the file `status.token`, or a client certificate that
-  `status.clients` holds or has signed. `drain` and `reload` need the token of `status.control_token`, which also allows
-  reading; `isthmus init` writes one. A loopback listener without `status.control_token` grants them to anyone who
-  reaches it.
-- **Pages of other sites** get nothing: the Host header must name this listener (one of its addresses, or one of
-  `status.names`), and `Origin` and `Sec-Fetch-Site`, if they are sent, must say that the request comes from here.
-- **Limits on requests.** One address may make 400 at once and 200 a second; all addresses except this host's together,
-  four times that. Clients with a valid token or certificate have a budget of their own; all users of the host itself
-  count as one. Header lines have at most 8 KiB, and requests no body. Above the limits the answer is 429, and the
-  connection ends.
+- times are seconds since 1970 (UTC), rates are bits a second, shares of a whole are 0 to 1;
+- counters begin at 0 when the site starts;
+- *here* is this site, and *sent* is from arrays here towards the peer;
+- *plain bytes* are bytes as the arrays send and receive them; *TCP payload* is what the tunnel's connections carry,
+  including TLS, without TCP and IP headers.
+
+What the other words mean: [GUIDE.md](GUIDE.md#words).
+
+- **Rights.** On a loopback address, reading needs no token unless `status.token` or `status.clients` is set. On any
+  other address the listener speaks TLS 1.3 only, and reading needs `Authorization: Bearer TOKEN` with the content of
+  the file `status.token`, or a client certificate that is in the file `status.clients` or was signed by one that is.
+  `drain` and `reload` need the token in the file `status.control_token`, which also allows reading; `isthmus init`
+  writes one. Without `status.control_token`, whoever may read on a loopback address may also drain and reload; on any
+  other address nobody may.
+- **Web pages of other origins** get nothing: the Host header must name this listener (one of its addresses, a name in
+  `status.names`, or `localhost` on a loopback address), and `Origin` and `Sec-Fetch-Site`, if they are sent, must say
+  that the request comes from the listener's own page.
+- **Limits on requests.** One address may make 400 requests at once and 200 a second; all addresses together, except
+  this host's, four times that. Clients with a valid token or certificate have a budget of their own; all users of the
+  host itself count as one address. A header line may have 8 KiB. Requests have no body. Above the limits the answer is
+  429, and the connection ends.
 - **Limits on connections.** 128 in all, 64 from one address; beyond that, the one that has been idle longest is closed.
-  New ones beyond 400 at once or 200 a second (with TLS, 100 and 20) are closed unanswered, so keep connections open. 32
-  may listen to `/api/v1/live`.
-- **Limits on work.** All answers together take at most a tenth of the site's time. A client that asks for much may have
-  to wait for half a second, may get an answer that is up to 30 s old, or after 5 s without one, 429.
-- **Failures** are `{"error": ..., "remedy": ...}` with the status codes of HTTP.
-- **`/api/v1/live`** sends `event: live` once a second with the JSON below as `data`, and `event: event` with an event
-  as soon as it is noted. Further events in the same second, and counts that have risen, come with the next "live", 64
-  at most. A client that does not read is dropped. Browsers send no `Authorization` with `EventSource`: where a token is
-  needed, read the stream with `fetch`.
+  An address may make 400 new ones at once and 200 a second (with TLS, 100 and 20); more are closed unanswered, so keep
+  connections open. 32 may listen to `/api/v1/live`.
+- **Limits on work.** All answers together take at most a tenth of the site's time. While that is used up, a request
+  waits for up to half a second, and then gets an older answer (at most 30 s old) or, if there is none within 5 s, 429.
+- **Failures** have the status codes of HTTP and the body `{"error": ..., "remedy": ...}`.
+- **`/api/v1/live`** sends `event: live` once a second, with the JSON below as `data`, and `event: event` as soon as
+  something happens, with an [Event](#event) as `data`. Further events in the same second, and events whose `count` has
+  risen, come with the next `event: live`: the newest 64. A client that does not read is dropped. A browser's
+  `EventSource` sends no `Authorization`: where a token is needed, read the stream with `fetch`.
 
 | route | right | what |
 |---|---|---|
 """
+
+_WAITING = """\
+## Waiting
+
+What one direction of a stream waits for. *Outward* is from the array here to the peer, *inward* from the peer to it.
+
+| key | meaning |
+|---|---|"""
 
 
 def documents() -> dict[Path, str]:
@@ -117,7 +136,7 @@ def _operation(route: Route) -> dict[str, Any]:
         content = {"schema": {"type": "string"}}
     done = {"description": route.words, "content": {route.media: content}}
     failures = {str(code): _failure(words) for code, words in _FAILURES.items()}
-    more = {"503": {"description": "Starting or draining."}} if route.path == "/healthz" else {}
+    more = {"503": {"description": "The site is starting or draining."}} if route.path == "/healthz" else {}
     secured: list[dict[str, list[str]]] = [] if route.right is Right.NONE else [{}, {"token": []}]
     return {
         "summary": route.words,
@@ -158,7 +177,7 @@ def _page(described: dict[str, Any]) -> Iterator[str]:
     shapes = described["components"]["schemas"] | _schemas(Traffic)  # the keys of each `bytes`
     for name, schema in sorted(shapes.items()):
         yield from _shape(name, schema)
-    yield "## Waiting\n\nWhat a direction of a stream waits for, or does.\n\n| key | meaning |\n|---|---|"
+    yield _WAITING
     yield from (f"| `{value}` | {meaning} |" for value, meaning in _meanings())
 
 
