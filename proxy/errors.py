@@ -33,17 +33,18 @@ class ExitCode(IntEnum):
 _MEANINGS = {
     ExitCode.OK: "done; for `serve`: drained after SIGTERM or SIGINT",
     ExitCode.FAILED: "it failed: data differs, chunks failed verification, `doctor` found a problem, the running site"
-    " or `pair` refuses, files that `keygen` would make exist already, something cannot be read or written, by"
-    " this host's clock the certificate of the site to be served is not valid yet, or a part of Isthmus is missing",
-    ExitCode.USAGE: "wrong usage, and nothing was done: an unknown command, option or argument, a value that cannot be"
-    " read, no confirmation; `init` found mistakes in its options, or one of its files exists already; or this host"
+    " or `pair` refuses, files that `keygen` would make exist already, something cannot be read or written, the site's"
+    " own certificate is not valid yet by this host's clock, or a part of Isthmus is missing",
+    ExitCode.USAGE: "wrong usage, and nothing was done: an unknown command, option or argument, a value that makes no"
+    " sense, no confirmation; `init` found mistakes in its options, or one of its files exists already; or this host"
     " lacks what is needed, such as root for an emulated line",
     ExitCode.CONFIGURATION: "the configuration has mistakes; all of them are listed on stderr",
-    ExitCode.UNREACHABLE: "the running site does not answer at its status listener, or another one answers",
+    ExitCode.UNREACHABLE: "the running site does not answer at its status listener, or another site answers there",
     ExitCode.STORE: "the store is in use by another process, cannot be opened, or is in memory",
     ExitCode.LISTEN: "a listen address is in use, is not an address of this host, or may not be used by this user",
-    ExitCode.DEFECT: "an unexpected error, that is, a defect; ISTHMUS_DEBUG=1 shows where",
-    ExitCode.INTERRUPTED: "interrupted from the keyboard; also by SIGTERM, or with its terminal, while it writes files",
+    ExitCode.DEFECT: "an unexpected error, that is, a defect of Isthmus; with ISTHMUS_DEBUG=1 the command shows where",
+    ExitCode.INTERRUPTED: "interrupted from the keyboard; or, while it writes files, by SIGTERM or because its terminal"
+    " was closed",
 }
 
 

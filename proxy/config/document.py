@@ -21,51 +21,54 @@ _HEAD = """\
 Written by `python -m proxy.config.document`; change the descriptions in `proxy/config/model.py`, or that file.
 
 Each site has one TOML file. Two files that work together are in [examples/](examples). `isthmus check FILE` says
-whether a file is right; if not, it lists every mistake at once, each with its key, its value and the remedy. Nothing
-starts with a file that has a mistake. Editors that know JSON Schema can complete and check the file with
-[isthmus.schema.json](isthmus.schema.json): begin it with `#:schema PATH-OF-THE-SCHEMA`, as the examples do.
+whether a file is right; if not, it lists every mistake at once, each with its key, its value and the remedy. A site
+does not start with a file that has a mistake. Editors that know JSON Schema can complete and check the file with
+[isthmus.schema.json](isthmus.schema.json): let the file begin with `#:schema PATH-OF-THE-SCHEMA`, as the examples do.
 
-Unknown keys are mistakes. The file is UTF-8 without a byte order mark, at most 1 MiB. What the words mean:
-[GUIDE.md](GUIDE.md#words).
+A key that is not described here is a mistake. The file is UTF-8 without a byte order mark, at most 1 MiB. A key without
+a default need not be given, unless it says "required". *Far* is at the peer's side of the line, *near* at this side.
+What the other words mean: [GUIDE.md](GUIDE.md#words).
 
-**What a running site reads again.** On SIGHUP (`isthmus reload`) it checks the file, and reads certificates, keys, pins
-and tokens anew. Everything else takes effect at the next start.
+**What a running site reads again.** On `isthmus reload` (or SIGHUP) it checks the file, and reads certificates, keys,
+pins and tokens anew. Everything else takes effect at the next start.
 
-- If `[identity]`, or `certificate` of a peer, names another file, that file counts from then on.
+- If `[identity]`, or `certificate` of a peer, names another file than before, the site uses that one from then on.
 - A peer that is no longer in the file is no longer trusted, and its tunnel ends. Until the next start that is reported
-  as an outage, with this reason. A new peer is let in after the next start.
-- `[status]` keeps the files that it was started with.
-- `isthmus reload` shows the control token, and the site knows only the token that it read last. Once that file has
-  been replaced, the site refuses the command: use `systemctl reload` or `kill -HUP`.
+  as an outage, with this reason. A peer that is new in the file is let in after the next start.
+- For `[status]`, the content of the files is read again. Other file names count at the next start.
+- `isthmus reload` shows the site the token in the file `status.control_token`, and the site knows only the one that it
+  read last. Once that file has been replaced, the site refuses the command: use `systemctl reload` or `kill -HUP`.
 
 ## How values are written
 
-Everything except numbers, lists, `true` and `false` is text in quotes. Capital and small letters differ.
+Everything except numbers, lists, `true` and `false` is text in quotes. It matters whether letters are capital or small,
+unless said otherwise.
 """
 
 _VALUES = {
-    "size": f'a number and one of {" ".join(SIZE.factors)}, without a space: `"10GiB"`, `"1.5GB"`. With an i the'
-    " factor is 1024 (KiB 1,024, MiB 1,048,576 bytes), without it 1000; KB and kB are the same. The result must be"
-    " whole bytes",
-    "rate": f'likewise with {" ".join(RATE.factors)}, per second: `"45Mbit"`. The factor is 1000; the result'
-    " must be whole bits",
+    "size": f'a number and one of {" ".join(SIZE.factors)}, without a space: `"10GiB"`, `"1.5GB"`. Units'
+    " with an i are powers of 1024 (a KiB is 1,024 bytes, a MiB 1,048,576), the others of 1000; KB and kB are the same."
+    " It must be a whole number of bytes",
+    "rate": f'likewise with {" ".join(RATE.factors)}; it is meant per second: `"45Mbit"`. Units are powers of 1000. It'
+    " must be a whole number of bits",
     "duration": f'likewise with {" ".join(DURATION.factors)} (m: minutes, d: days of 24 hours): `"30s"`, `"1.5s"`.'
-    " Nothing finer than a millisecond",
-    "name": f"{NAME_RULE}; of a congestion control as `sysctl net.ipv4.tcp_available_congestion_control` shows it",
-    "path": "absolute, or relative to the file",
-    "address": 'host and port, 1 to 65535: `"198.18.0.1:4500"`, `"[2001:db8::1]:4500"`, `"host.example:3260"`',
-    "IP address and port": 'likewise, but no host name. `"0.0.0.0:4500"` stands for all IPv4 addresses of the host,'
-    ' `"[::]:4500"` for all IPv6 ones',
-    "host name": "without a port; capitals make no difference",
+    " It must be a whole number of milliseconds",
+    "name": f"{NAME_RULE}. A congestion control: as `sysctl net.ipv4.tcp_available_congestion_control` shows it",
+    "path": "absolute, or relative to the directory of this file",
+    "address": 'host name or IP address, and port, 1 to 65535: `"198.18.0.1:4500"`, `"[2001:db8::1]:4500"`,'
+    ' `"host.example:3260"`',
+    "IP address and port": 'like an address, but without a host name. `"0.0.0.0:4500"` stands for all IPv4 addresses of'
+    ' the host, `"[::]:4500"` for all IPv6 ones',
+    "host name": "without a port; capital and small letters are the same",
     "network and port": '`"10.1.0.0/24"` or `"2001:db8::/64"` with port 3260, `"10.1.0.0/24:3261"` or'
-    ' `"[2001:db8::/64]:3261"` with another one. The bits after the prefix must be 0',
-    "ports": 'first and last, at most 256 ports: `"3261-3276"`; a single one: `"3261-3261"`',
+    ' `"[2001:db8::/64]:3261"` with another one. The bits behind the prefix must be 0',
+    "ports": 'the first and the last of at most 256 ports: `"3261-3276"`; a single one: `"3261-3261"`',
     "days": "one or more of mon tue wed thu fri sat sun, or ranges of them, separated by commas without spaces:"
     ' `"mon-fri"`, `"mon,wed,sat-sun"`. A range may pass Sunday: `"fri-mon"`',
     "time of day": 'hours and minutes, two digits each: `"00:00"` to `"23:59"`, and `"24:00"`, the end of the day. The'
     " minute of `from` is included, that of `to` is not. It is the host's local time; in a container, that of"
-    " `ISTHMUS_TIME_ZONE` in `.env`, or UTC. What begins in the hour that is left out when clocks are set forward"
-    " begins at the end of that hour; an hour that comes twice counts twice",
+    " `ISTHMUS_TIME_ZONE` in `.env`, or UTC without that. When clocks are set forward, what would begin in the hour"
+    " that is left out begins at its end; when they are set back, the hour that comes twice counts twice",
     "`dscp`": "a name in small letters: cs0 to cs7, af11 to af43 (1 to 4, then 1 to 3), ef, va, le; or a number"
     " without quotes, 0 to 63",
 }
@@ -74,37 +77,41 @@ _VALUES = {
 _TOGETHER = """\
 ## What is refused together
 
-Values that are right by themselves are refused when they do not fit together. Besides what the tables say:
+Values that are right by themselves are refused if they do not fit together. These rules hold besides what the tables
+say:
 
-- **Peers:** there is at least one, and each has a `certificate` unless `identity.ca` is given. No two peers have the
-  same name, nor two forwards or two exports; names that differ only by capitals are the same. No peer has this site's
-  own name. `address` of a peer is neither `tunnel.listen` nor `status.listen`, nor `listen` of a forward to that peer.
-  `peer` of a forward and `peers` of an export are names of peers in this file, letter by letter.
-- **Listeners:** `tunnel.listen`, `status.listen` and `listen` of all forwards differ. Two with the same
-  port need different addresses, and `0.0.0.0` stands for every IPv4 address, `[::]` for every IPv6 one. At one address,
-  no listener has a port that is among the `ports` of a forward, and no two forwards have `ports` in common.
-- **Loops:** no `address` of an export is the `listen` of a forward. Where that `listen` stands for all addresses, no
-  export has its port at a loopback address, or at an address of another listener of this file. No `range` of an export
-  has such an address with that port, or with one of that forward's `ports`. Whether other addresses are its own only
-  the host can tell: `check` and `doctor` report it there, and the site does not start with such a loop. That holds also
-  where a forward leads to another peer: sites do not form chains.
-- **Tunnel:** `dead_after` is longer than `keepalive`; `memory` is at least `window`; `memory` and `unacked` have
-  1MiB for each peer.
-- **Chunks:** twice `minimum` is at most `average`, and that at most `maximum`.
-- **Store:** `mode = "disk"` needs `path`, and `path` needs `mode` (either one).
-- **Status:** `certificate` and `key` need each other, `clients` needs both. `history` is a file of its own:
-  not this one, and not one that another key names.
-- **Rates:** `guarantee` is at most `maximum`; `burst` needs `maximum`. The guarantees of a peer's forwards,
-  and of exports that it may reach, add up to at most its `rate`, and to at most the rate of each `schedule`.
-- **Timetables:** `from` and `to` differ (whole days: `"00:00"` and `"24:00"`). A table whose time is all taken by
-  tables above it is refused.
-- **Portals:** `range` and `ports` of a forward need each other, `idle` needs both; two forwards to one peer have
-  different `portal`. With `protocol = "tcp"`, none of `portal`, `range`, `ports`, `idle` and `rewrite` may be
-  given, whatever its value. `transparent = true` needs `range`, with any protocol, and excludes the other four.
-- **Files:** certificates, keys and tokens exist and can be read; keys and tokens by their owner only. A key belongs to
-  its certificate. The site's own certificate and the listener's have not expired. A certificate allows what its site
-  does: TLS client authentication where it dials, server authentication where it is dialled. No two sites have the same
-  key. All certificates in `identity.ca` are those of CAs.
+- **Peers:** There must be at least one, and each needs a `certificate` unless `identity.ca` is given. No two peers may
+  have the same name, nor two forwards, nor two exports, and no peer may have this site's own name; names that differ
+  only by capital letters count as the same. `address` of a peer must not be `tunnel.listen`, `status.listen`, or
+  `listen` of a forward to that peer. `peer` of a forward and `peers` of an export must name peers of this file, in the
+  same capital and small letters.
+- **Listeners:** `tunnel.listen`, `status.listen` and `listen` of all forwards must differ. Those with the same port
+  need different addresses; `0.0.0.0` stands for every IPv4 address, `[::]` for every IPv6 one. At the same address, no
+  listener may have a port that is among the `ports` of a forward, and no two forwards may have `ports` in common.
+- **Loops:** No export may lead to a forward of this site, not even to one that leads to another peer: sites do not form
+  chains. So `address` of an export must not be `listen` of a forward. If that `listen` stands for all addresses, an
+  export with the same port must not have a loopback address or an address of another listener in this file. And no
+  `range` of an export may contain the address of a forward's `listen`, if its port is that of `listen` or among that
+  forward's `ports`. Which other addresses are the host's own shows only on the host: `isthmus check` and
+  `isthmus doctor` report such a loop there, and the site does not start with it.
+- **Tunnel:** `dead_after` must be longer than `keepalive`, `memory` at least `window`, and `memory` and `unacked` at
+  least 1MiB for each peer.
+- **Chunks:** `average` must be at least twice `minimum`, and at most `maximum`.
+- **Store:** `mode = "disk"` needs `path`. If `path` is given, `mode` must be given, too.
+- **Status:** `certificate` and `key` need each other, and `clients` needs both. `history` must be a file of its own:
+  not this one, and none that another key names.
+- **Rates:** `guarantee` must not exceed `maximum`, and `burst` needs `maximum`. The guarantees of all forwards to a
+  peer, and of all exports that it may reach, must together not exceed its `rate`, nor the `rate` of any `schedule`.
+- **Timetables:** `from` and `to` must differ (for whole days write `"00:00"` and `"24:00"`). A table is refused if
+  tables above it cover all of its time.
+- **Portals:** `range` and `ports` of a forward need each other, and `idle` needs both. Two forwards to one peer need
+  different `portal`. With `protocol = "tcp"`, none of `portal`, `range`, `ports`, `idle` and `rewrite` may be given,
+  whatever its value. `transparent = true` needs `range`, and excludes the other four; then `range` may be given with
+  any protocol.
+- **Files:** Certificates, keys and tokens must exist and be readable; keys and tokens by their owner only. A key must
+  belong to its certificate. The site's own certificate and the listener's must not have expired. A certificate must
+  allow what its site does: TLS client authentication if it dials, server authentication if it is dialled. No two sites
+  may have the same key. `identity.ca` may hold certificates of CAs only.
 """
 
 

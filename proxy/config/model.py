@@ -41,53 +41,59 @@ class Site(Section):
 
 
 class Identity(Section):
-    """By what this site proves who it is, and whom it trusts beyond the certificates of its peers."""
+    """What this site proves its identity with, and a private CA that it may trust."""
 
     certificate: FilePath = setting("This site's certificate (PEM), as made by `isthmus keygen`.", example="east.crt")
-    key: FilePath = setting("Its private key (PEM, not encrypted, readable by its owner only).", example="east.key")
+    key: FilePath = setting(
+        "The certificate's private key (PEM, not encrypted, readable by its owner only).", example="east.key"
+    )
     ca: FilePath | None = setting(
-        "Certificates of a private CA (PEM). A peer without `certificate` is then recognised by its name in a"
-        " certificate that one of these has signed directly; intermediate CAs must therefore be in the file, too.",
+        "Certificates of a private CA (PEM). A peer without `certificate` is then recognised by its name, as a DNS"
+        " name in a certificate that one of these has itself signed. So intermediate CAs must be in the file, too.",
         None,
     )
 
 
 class Tunnel(Section):
-    """The encrypted link to the peers: where it listens, when it gives up, how much it may hold in memory."""
+    """The encrypted tunnels to the peers: where peers dial in, how long outages are borne, how much memory is used."""
 
-    listen: ListenAddress | None = setting("Where peers dial in. Needed as soon as one peer has no `address`.", None)
+    listen: ListenAddress | None = setting(
+        "Address at which this site lets peers dial in. Needed if any peer has no `address`.", None
+    )
     keepalive: Annotated[Duration, Within("100ms", "1h")] = setting(
-        "How often each lane sends a PING; while it carries streams, at least once a second.", "5s"
+        "How often each lane sends a PING. While it carries data, at least once a second.", "5s"
     )
     dead_after: Annotated[Duration, Within("200ms", "2h")] = setting(
-        "A lane on which nothing has arrived for this long is given up. Must be longer than `keepalive`, and has to be"
-        " longer than that and a round trip together, or lanes that carry nothing are given up again and again.",
+        "A lane on which nothing has arrived for this long is given up. Must be longer than `keepalive`; make it"
+        " longer than `keepalive` and a round trip together, or idle lanes are given up again and again.",
         "20s",
     )
     grace: Annotated[Duration, Within("0s", "24h")] = setting(
-        "When the last lane is lost, the arrays' connections are held for this long, and resume where they"
-        " stopped. Keep it below the time after which the arrays themselves give up.",
+        "How long the arrays' connections are held after the last lane was lost. If a lane is up again by then, they"
+        " resume where they stopped; otherwise they are reset. Keep it below the time after which the arrays"
+        " themselves give up.",
         "120s",
     )
     window: Annotated[Size, Within("64KiB", "4GiB")] = setting(
-        "What one stream may have under way, either way: of two sites' windows the smaller one counts. Batches count as"
-        " the line carries them, but as an eighth of their plain bytes at least; and never more than twice this many"
-        " plain bytes are under way. The speed of a stream is at most window / round trip.",
+        "How much one stream may have under way in each direction. The smaller window of the two sites counts. Data"
+        " counts as it is sent, after deduplication and compression, but as an eighth of its plain bytes at least. At"
+        " most twice this many plain bytes are under way. So data that does not shrink gets window / round trip at"
+        " most, other data twice that.",
         "96MiB",
     )
     memory: Annotated[Size, Within("1MiB", "64GiB")] = setting(
-        "What all streams together may have under way, counted as for `window`. Peers share it evenly, and each"
-        " needs 1MiB of it. Must be at least `window`.",
+        "How much all streams together may have under way, counted as for `window`. It is divided evenly among the"
+        " peers, and each needs 1MiB. Must be at least `window`.",
         "192MiB",
     )
     unacked: Annotated[Size, Within("1MiB", "64GiB")] = setting(
-        "Bytes kept until the peers have acknowledged them; when it is full, sources wait. Peers share it evenly,"
-        " and each needs 1MiB of it.",
+        "How many bytes that were sent may be kept until the peers have acknowledged them. When it is used up, the"
+        " arrays have to wait. It is divided evenly among the peers, and each needs 1MiB.",
         "64MiB",
     )
     streams: Annotated[Integer, Field(ge=1, le=65536)] = setting(
-        "How many live streams (array connections) one peer may open. Each takes at least 64KiB of the peer's"
-        " part of `memory`.",
+        "How many streams (array connections) one peer may have open here at once. Each takes at least 64KiB of the"
+        " peer's part of `memory`.",
         1024,
     )
     congestion_control: CongestionControl = setting(
@@ -96,59 +102,59 @@ class Tunnel(Section):
         "auto",
     )
     lanes: Lanes = setting(
-        "How many connections the tunnel is spread over, 1 to 64; with `dscp`, this many for each mark, but no"
-        " more than 64 in all. Where there are two or more, the newest is kept for small, urgent frames; where"
-        " packets are lost, those are also sent by up to two others. `auto`: one for urgent frames and two more"
-        " where packets are lost; for bulk one with `bbr`, otherwise as many as loss and round trip call for. The"
-        " site that dials opens them; it takes account of what the other site needs.",
+        "How many connections the tunnel to a peer has; with `dscp`, this many for each mark, 64 in all at most. Of"
+        " two or more, the newest is kept for small, urgent frames; where packets are lost, up to two others carry"
+        " copies of these. `auto`: one for urgent frames, three where packets are lost; and for bulk data one with"
+        " `bbr`, otherwise as many as loss and round trip call for. Of the two sites' numbers the greater one"
+        " counts.",
         "auto",
     )
     connect_timeout: Annotated[Duration, Within("100ms", "5m")] = setting(
-        "How long it may take to connect to a peer or to an export.", "10s"
+        "How long an attempt to connect to a peer, or to the array behind an export, may take.", "10s"
     )
     drain: Annotated[Duration, Within("0s", "1h")] = setting(
-        "After SIGTERM, live streams have this long to end by themselves. Then they are reset, or sooner if"
-        " SIGINT (Ctrl-C) comes meanwhile. The site tells systemd how long it may take; a container's"
-        " `stop_grace_period` must be longer.",
+        "How long live streams have after SIGTERM to end by themselves. Then they are reset; SIGINT (Ctrl-C) resets"
+        " them at once. The site tells systemd how long it may take; a container's `stop_grace_period` must be"
+        " longer than this.",
         "30s",
     )
     reconnect_max: Annotated[Duration, Within("100ms", "1h")] = setting(
-        "The longest pause between two attempts to reach a peer.", "15s"
+        "The longest pause between two attempts to reach a peer. Pauses grow from attempt to attempt.", "15s"
     )
 
 
 class Store(Section):
-    """Where chunks are kept so that they cross the WAN only once. Size it like the data that is replicated again."""
+    """Where chunks are kept, so that data crosses the line only once. Make it as large as the data that comes again."""
 
     mode: Literal["memory", "disk"] = setting(
-        "`memory` is fastest and empty after a restart; `disk` is larger and stays warm. `isthmus init` writes `disk`"
-        " unless told otherwise.",
+        "`memory` is fastest, but empty after a restart. `disk` can be larger, and keeps its content. `isthmus init`"
+        " writes `disk` unless told otherwise.",
         "memory",
     )
     size: Annotated[Size, Within("64MiB", "1024TiB")] = setting(
-        "Most that the store may take, everything included except copies of a disk store that were set aside"
-        " because they could not be trusted (three at most, kept until you delete them). What was stored first is"
-        " evicted first, a container of 2 or 4 MiB at a time, however often it was used. `isthmus init` writes"
-        " 10GiB unless told otherwise.",
+        "Most memory (or disk space) that the store takes. When it is full, the data that was stored first is evicted,"
+        " 2 or 4 MiB at a time, however often it was used. Not included: copies of a disk store that were set aside"
+        " because they could not be trusted (three at most, kept until you delete them). `isthmus init` writes 10GiB"
+        " unless told otherwise.",
         "1GiB",
     )
     path: FilePath | None = setting(
         "Directory of the disk store; it is made if it is missing. Needed for `disk`, unused for `memory`.", None
     )
     cache: Annotated[Size, Within("32MiB", "1TiB")] = setting(
-        "Memory for containers of the disk store: those being filled, waiting to be written, or read lately."
-        " Unused for `memory`.",
+        "Memory for data of the disk store that is being collected, waits to be written, or was read lately. Unused"
+        " for `memory`.",
         "160MiB",
     )
 
 
 class Chunking(Section):
-    """How data is cut. The two sites need not agree, but find more duplicates if they do."""
+    """How data is cut into chunks. The two sites may differ, but find more duplicates if they agree."""
 
-    minimum: Annotated[Size, Within("1KiB", "256KiB")] = setting("Shortest chunk.", "4KiB")
+    minimum: Annotated[Size, Within("1KiB", "256KiB")] = setting("Shortest chunk. At most half of `average`.", "4KiB")
     average: Annotated[Size, Within("1KiB", "256KiB")] = setting(
-        "Average chunk to aim at. A smaller one finds more duplicates, and costs more CPU and a larger index."
-        " Must be at least twice `minimum`.",
+        "Length of a chunk to aim at, on average. Shorter ones find more duplicates, but cost more CPU and a larger"
+        " index. At least twice `minimum`, at most `maximum`.",
         "16KiB",
     )
     maximum: Annotated[Size, Within("1KiB", "256KiB")] = setting("Longest chunk.", "64KiB")
@@ -157,37 +163,40 @@ class Chunking(Section):
 class Compression(Section):
     """How data that the peer does not hold yet is compressed."""
 
-    codec: Literal["zstd", "none"] = setting("`none` leaves data as it is.", "zstd")
+    codec: Literal["zstd", "none"] = setting("`zstd` compresses; `none` leaves data as it is.", "zstd")
     level: Level = setting(
-        "Level of zstd. `auto`: for each stream, as high a level and as long a context as the line leaves time"
-        " for, and no compression where the line is faster than compression; at least level 1 where there is a"
-        " `rate` or a `maximum`. -5 (fastest) to 19 (smallest): always this level, each batch by itself. Data"
-        " that does not compress is recognised and passed as it is.",
+        "Level of zstd, -5 (fastest) to 19 (smallest): always this one, without a long context. `auto`: for each"
+        " stream, as high a level and as long a context as there is time for while the line is busy; and no"
+        " compression where the line is faster than compression, unless a `rate` or `maximum` is set. Data that does"
+        " not compress is recognised and passed as it is.",
         "auto",
     )
 
 
 class Status(Section):
-    """The page, health, status and metrics over HTTP (API.md)."""
+    """The status listener: the page, and health, status and metrics over HTTP (API.md)."""
 
     listen: ListenAddress = setting(
-        "Where it is served. A loopback address needs no password. Any other address needs `certificate` and"
-        " `key`, and `token` or `clients`. If an export lets peers reach this listener, it needs `token` or"
-        " `clients`, and `control_token`.",
+        "Address at which it listens. A loopback address needs neither certificate nor token. Any other address needs"
+        " `certificate` and `key`, and `token` or `clients`. If an export lets peers reach this listener, it needs"
+        " `control_token`, and `token` or `clients`.",
         "127.0.0.1:8900",
     )
     certificate: FilePath | None = setting(
         "The listener's certificate (PEM). With it, the listener speaks HTTPS (TLS 1.3).", None
     )
-    key: FilePath | None = setting("Its private key (PEM, not encrypted, readable by its owner only).", None)
+    key: FilePath | None = setting(
+        "That certificate's private key (PEM, not encrypted, readable by its owner only).", None
+    )
     token: FilePath | None = setting(
-        "File with the token that is needed to read: at least 16 characters, readable by its owner only. `openssl"
-        " rand -hex 32` makes one.",
+        "File with a token that is then needed to read: at least 16 characters, readable by its owner only."
+        " `openssl rand -hex 32` makes one.",
         None,
     )
     control_token: FilePath | None = setting(
-        "File with the token that is needed to `drain` and `reload`, and also allows reading: at least 16"
-        " characters, readable by its owner only. Without it, these two are allowed on a loopback address only.",
+        "File with a token that is then needed to `drain` and `reload`, and also allows reading: at least 16"
+        " characters, readable by its owner only. Without it, whoever may read on a loopback address may also drain"
+        " and reload; on any other address nobody may.",
         None,
     )
     clients: FilePath | None = setting(
@@ -196,26 +205,26 @@ class Status(Section):
         None,
     )
     names: tuple[HostName, ...] = setting(
-        "Host names under which clients reach it, besides its IP address. A request with any other Host header is"
-        " refused.",
+        "Host names under which clients reach it. Requests with any other name in their Host header are refused;"
+        " its IP address, and `localhost` for a loopback address, always work.",
         (),
     )
     history: FilePath | None = setting(
         "File that keeps history and events across restarts; it stays below 50 MB. Without this key it is"
-        " `NAME-history.db` in systemd's state directory, or beside this file. If it cannot be written, or"
-        " belongs to a site of another name (such as this one before it was renamed), history is kept in memory"
-        " only. Set it where systemd runs the site: commands typed in a shell do not see systemd's state"
-        " directory.",
+        " `NAME-history.db` (NAME: `site.name`) in systemd's state directory, or else beside this file. If systemd runs"
+        " the site, set it: commands typed in a shell do not know systemd's state directory. If the file cannot be"
+        " written, or belongs to a site of another name, such as this one before it was renamed, history is kept in"
+        " memory only.",
         None,
     )
 
 
 class Log(Section):
-    """What is written to stderr."""
+    """The log, which goes to stderr."""
 
     level: Literal["debug", "info", "warning", "error"] = setting("The least severity that is written.", "info")
     format: Literal["auto", "text", "json"] = setting(
-        "`auto`: text on a terminal, one JSON object a line otherwise.", "auto"
+        "`auto`: `text` on a terminal, otherwise `json`, one object a line.", "auto"
     )
 
 
@@ -224,27 +233,27 @@ LineRate = Annotated[Rate, Within("64kbit", "1Tbit")]
 
 
 class ScheduledRate(Section):
-    """Another rate of that peer at certain times, by this host's clock. The first table that fits the time counts."""
+    """Another rate to that peer at certain times of this host's local time. The first table that fits counts."""
 
-    days: Days = setting("Days on which that time begins.", "mon-sun")
-    begin: Clock = setting("When it begins.", example="08:00", key="from")
-    end: Clock = setting("When it ends; on the next day if that is before `from`.", example="18:00", key="to")
-    rate: LineRate = setting("The rate during that time.", example="10Mbit")
+    days: Days = setting("Days of the week on which the time begins.", "mon-sun")
+    begin: Clock = setting("When the time begins.", example="08:00", key="from")
+    end: Clock = setting("When the time ends; on the next day if `to` is before `from`.", example="18:00", key="to")
+    rate: LineRate = setting("In place of the peer's `rate` during that time.", example="10Mbit")
 
 
 class Peer(Section):
-    """A site that this one has a tunnel with. One table a peer."""
+    """Another site, to which this one has a tunnel. One table a peer."""
 
     name: Name = setting("The other site's `site.name`.", example="west")
     address: DialledAddress | None = setting(
-        "Where its tunnel listener is. Without it, this site waits for the peer to dial.", None
+        "Where its `tunnel.listen` is reached. Without it, this site waits for the peer to dial.", None
     )
     certificate: FilePath | None = setting(
         "Its certificate (PEM); no other is accepted. Needed unless `identity.ca` is given.", None
     )
     rate: LineRate | None = setting(
-        "Most that this site sends to it over all lanes together, in bits on the wire: TLS, TCP and IP headers"
-        " and retransmissions included. Without it, as much as the line takes.",
+        "Most that this site sends to it, all lanes together, in bits a second on the wire: with TLS, TCP and IP"
+        " headers and retransmissions. Without it, as much as the line takes.",
         None,
     )
     schedule: tuple[ScheduledRate, ...] = setting("Other rates at certain times.", ())
@@ -256,68 +265,69 @@ class Peer(Section):
 
 
 _PRIORITY = setting(
-    "Who is served first from what no `guarantee` claims: `high` before `normal` before `low`, which gets"
-    " what the others leave. Those of one priority share evenly.",
+    "Who is served first from what no `guarantee` claims of the line: `high` before `normal` before `low`, which gets"
+    " what the others leave. Forwards and exports of one priority share evenly.",
     "normal",
 )
 _GUARANTEE = setting(
-    "Rate on the wire, of what this site sends, that is available whenever it is wanted. While it is not"
-    " used, others may have it.",
+    "Rate that this site can always send at, in bits a second on the wire. What is not used of it, others may have.",
     None,
 )
-_MAXIMUM = setting("Rate on the wire that this site does not exceed when it sends.", None)
+_MAXIMUM = setting("Rate that this site never exceeds when it sends, in bits a second on the wire.", None)
 _BURST = setting(
-    "Bytes on the wire that may go at once after a rest, before `maximum` applies. Without it, what `maximum`"
+    "Bytes on the wire that may go at once after a rest, before `maximum` applies. Without it, as many as `maximum`"
     " allows in 100 ms.",
     None,
 )
-_DSCP = setting("DiffServ mark of the packets that this site sends; they travel on lanes of their own.", None)
+_DSCP = setting(
+    "DSCP mark (DiffServ) of the packets that this site sends. Marked packets travel on lanes of their own.", None
+)
 
 
 class Forward(Section):
-    """A local address whose connections are carried to an export of a peer. One table a forward; none is fine."""
+    """An address here whose connections are carried to an export of a peer. One table a forward; there may be none."""
 
-    name: Name = setting("Name in logs and figures.", example="replication")
+    name: Name = setting("Its name in the status, metrics and the log.", example="replication")
     listen: ListenAddress = setting("Where the near array connects to.", example="127.0.0.1:3260")
-    peer: Name = setting("Name of the peer.", example="west")
-    export: Name = setting("Name of the export, as the peer's file gives it.", example="array")
+    peer: Name = setting("The `name` of a peer in this file.", example="west")
+    export: Name = setting("The `name` of an export in the peer's file.", example="array")
     protocol: Literal["auto", "tcp", "iscsi"] = setting(
         "What the connections carry. `iscsi`: headers and data are reduced separately; what is not understood"
-        " passes as it is, with a warning. `tcp`: just bytes. `auto`: iSCSI if the first bytes are a login; with"
-        " `portal`, or `range` and `ports`, the same as `iscsi`.",
+        " passes as plain bytes, with a warning. `tcp`: plain bytes. `auto`: iSCSI if the first bytes are an iSCSI"
+        " login, otherwise plain bytes; with `portal` or `ports`, the same as `iscsi`.",
         "auto",
     )
     rewrite: Switch = setting(
-        "A far iSCSI target names portal addresses to initiators, in discovery and when it redirects a login."
-        " Where the `portal` or `range` of a forward to that peer covers such an address, it is replaced by that"
-        " forward's. `false`: what comes through this forward passes as it is.",
+        "An iSCSI target names portal addresses to initiators, in discovery and when it redirects a login. If the"
+        " `portal` or `range` of any forward to this peer covers such an address, it is replaced by that forward's"
+        " address. `false`: addresses that come through this forward pass unchanged.",
         True,
     )
     portal: RemoteAddress | None = setting(
-        "The far portal that this forward stands for: where a target names it, initiators are told `listen` instead.",
+        "The far portal that this forward stands for: if a target names it, initiators are told `listen` instead.",
         None,
     )
     range: Range | None = setting(
-        "Far portals for which forwards are opened on demand, on `ports`, when a target names them; or, with"
-        " `transparent`, to which redirected connections may go. The peer's export must have this `range`, too."
+        "A network of far portals. When a target names one of them, a forward to it is opened on one of `ports`."
+        " With `transparent`: where redirected connections may go. The peer's export must have this `range`, too."
         " The port is 3260 unless given.",
         None,
     )
     ports: Ports | None = setting(
-        "Ports for these forwards, at the address of `listen`. There are never more forwards on demand than"
-        " ports; with as many ports as `range` has addresses, each address always has the same one.",
+        "Ports on which forwards for `range` are opened, at the address of `listen`: one each, so never more than"
+        " these. With as many ports as `range` has addresses, each address always gets the same port.",
         None,
     )
     transparent: Switch = setting(
-        "Connections that the host's packet filter has redirected to `listen` (deploy/nftables) go on to their"
-        " original destination, if that is in `range`. So arrays and initiators use the far portals' own"
-        " addresses, and what a target names passes as it is. Connections made to `listen` itself go to the"
-        " export's address.",
+        "`true`: connections that this host's packet filter redirects to `listen` (deploy/nftables) go to their"
+        " original destination, which must be in `range`. So arrays and initiators use the far portals' own"
+        " addresses, and addresses that targets name pass unchanged. Connections made to `listen` itself go to the"
+        " export's `address`.",
         False,
     )
     idle: Annotated[Duration, Within("1s", "365d")] = setting(
-        "A forward that was opened on demand closes when no connection has used it, and no target has named it,"
-        " for this long.",
+        "A forward that was opened for `range` closes when no connection has used it, and no target has named its"
+        " portal, for this long.",
         "1h",
     )
     priority: Literal["high", "normal", "low"] = _PRIORITY
@@ -328,17 +338,17 @@ class Forward(Section):
 
 
 class Export(Section):
-    """An address that named peers may reach through this site, and nothing else. One table an export; none is fine."""
+    """An array here that named peers may reach; they reach nothing else. One table an export; there may be none."""
 
     name: Name = setting("Name by which the peers ask for it.", example="array")
-    address: RemoteAddress = setting("Where the far array listens.", example="10.1.0.5:3260")
+    address: RemoteAddress = setting("Where the array listens.", example="10.1.0.5:3260")
     range: Range | None = setting(
-        "A network whose addresses the peers may reach as well, by forwards that they open on demand: the portals"
-        " that the array names in discovery and when it redirects. The port is 3260 unless given.",
+        "A network of which the peers may reach any address as well: the portals that the array names in discovery,"
+        " and when it redirects a login. The port is 3260 unless given.",
         None,
     )
     peers: Annotated[tuple[Name, ...], Field(min_length=1)] = setting(
-        "Names of the peers that may reach it.", example=["east"]
+        "The `name` of each peer in this file that may reach it.", example=["east"]
     )
     priority: Literal["high", "normal", "low"] = _PRIORITY
     guarantee: LineRate | None = _GUARANTEE

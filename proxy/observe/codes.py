@@ -37,38 +37,38 @@ TUNNEL_UP = Code("IST-101", _INFO, "The tunnel to a peer has come up.")
 TUNNEL_DOWN = Code(
     "IST-102",
     _ERROR,
-    "The last lane to a peer is lost, or none has come up. The arrays' connections are held for `tunnel.grace`.",
+    "No lane to a peer is up: the last one was lost, or none has come up yet. The arrays' connections are held for"
+    " `tunnel.grace`.",
     "see the peer's last error; `isthmus doctor` on both hosts says what keeps them apart",
 )
-RESUMED = Code("IST-103", _INFO, "After an outage, the streams went on where they had stopped.")
+RESUMED = Code("IST-103", _INFO, "After an outage, the streams have gone on where they had stopped.")
 STREAMS_RESET = Code(
     "IST-104",
     _ERROR,
     "Streams were reset because the outage lasted longer than `tunnel.grace`, or because the peer ended or was"
     " restarted.",
-    "the arrays connect again and repeat what has no status; raise `tunnel.grace` if outages last longer",
+    "the arrays connect again and repeat what has no status; if outages last longer, raise `tunnel.grace`",
 )
 FLAPPING = Code(
     "IST-105",
     _WARNING,
-    "The tunnel was lost three times or more within ten minutes, and not because the peer ended in order.",
-    "have the line checked (the status has the lanes' loss and round trip). If the log says each time that a site"
-    " has lost its side of the tunnel, a site dies again and again, or two sites run with one key: stop the wrong"
-    " one",
+    "The tunnel was lost three times or more within ten minutes, not counting orderly ends of the peer.",
+    "have the line checked. If the log says each time that a site has lost its side of the tunnel, either a site dies"
+    " again and again (see its log), or two sites run with the same key: stop the wrong one",
 )
 LANE_SILENT = Code(
     "IST-106",
     _WARNING,
-    "Nothing is heard on one lane; the others carry on.",
-    "none if it lasts seconds; otherwise have the line checked",
+    "Nothing is heard on one lane; the other lanes carry on.",
+    "nothing to do if it lasts only seconds; otherwise have the line checked",
 )
 LOSSY = Code(
     "IST-107",
     _WARNING,
-    "More than 5 % of what a lane sent in a minute had to be sent again (if it sent half a megabyte or more). It"
-    " is over when less than 3 % is.",
-    "have the line checked; where a lane does not use BBR yet, which tolerates loss, enable it (`modprobe tcp_bbr`),"
-    " then restart the site",
+    "More than 5 % of what a lane sent within a minute had to be sent again. It is over below 3 %. Lanes that send less"
+    " than 0.5 MB a minute are not judged.",
+    "have the line checked; if the lane does not use BBR, which tolerates loss, enable it (`modprobe tcp_bbr`), then"
+    " restart the site",
     logged=True,
     recurs=True,
 )
@@ -81,10 +81,10 @@ PEER_MISBEHAVES = Code(
 REFERENCES_SUSPENDED = Code(
     "IST-109",
     _WARNING,
-    "The peer lacked much of what was referred to, or both stores have lost it, so data is sent as literals for a"
-    " while.",
-    "nothing to do if a store was wiped or damaged; if the peer's is smaller, give it this one's `store.size`, and"
-    " restart that site",
+    "The peer lacked many chunks that references named, or a chunk that is lost here as well. So all data to it is sent"
+    " as literals for 30 s at a time.",
+    "nothing to do if a store was wiped or damaged; if the peer's store is smaller than this one, give it the same"
+    " `store.size` and restart that site",
     logged=True,
     recurs=True,
 )
@@ -99,7 +99,8 @@ OTHER_CONGESTION_CONTROL = Code(
     "IST-111",
     _WARNING,
     "The kernel does not offer the congestion control that `tunnel.congestion_control` asks for.",
-    '`modprobe` it, allow it to this user, or write "auto"; then restart the site',
+    "load it (such as `modprobe tcp_bbr`), allow it to this user (net.ipv4.tcp_allowed_congestion_control), or write"
+    ' "auto"; then restart the site',
     logged=True,
 )
 EXPORT_UNREACHABLE = Code(
@@ -107,8 +108,8 @@ EXPORT_UNREACHABLE = Code(
     _ERROR,
     "The array behind an export cannot be reached, so connections to it are reset at once. Both sites report it."
     " It is over when a connection succeeds, or ten minutes after the last attempt.",
-    "at the export's site: `isthmus doctor` tries it; start the array's target, or correct the export's `address` and"
-    " restart the site",
+    "at the export's site, `isthmus doctor` says why; start the array's target, or correct the export's `address` and"
+    " restart that site",
 )
 NOT_EXPORTED = Code(
     "IST-113",
@@ -123,41 +124,43 @@ PEER_DRAINS = Code(
     "IST-114",
     _INFO,
     "A peer drains: it takes no new connections, so they are reset at once, and it ends when its streams have ended.",
-    "none if it is being restarted; otherwise start it again when it has ended",
+    "nothing to do if it is being restarted; otherwise start it again when it has ended",
 )
 REFUSED = Code(
     "IST-201",
     _WARNING,
     "A connection to the tunnel listener was refused.",
-    "if it is a peer: compare certificates with `isthmus check` on both hosts; the log has the address and the reason",
+    "the log has its address and the reason; if it is a peer, compare certificates with `isthmus check` on both hosts",
     floods=True,
 )
 CERTIFICATE_ENDS = Code(
     "IST-202",
     _WARNING,
     "A certificate expires within 30 days.",
-    "make a new one (`isthmus keygen` for a site's own), give it to the sites that pin it, and `isthmus reload`",
+    "make a new one (`isthmus keygen` for a site's own), give it to the sites that pin it, then `isthmus reload` there"
+    " and here",
     logged=True,
 )
 CERTIFICATE_ENDED = Code(
     "IST-203",
     _ERROR,
-    "A certificate has expired: no new lane comes up with it.",
-    "if this host's clock is right, make a new one now, give it to the sites that pin it, and `isthmus reload`",
+    "A certificate has expired. If it is a site's, no new lane comes up with it.",
+    "if this host's clock is right, make a new one now, give it to the sites that pin it, then `isthmus reload` there"
+    " and here",
     logged=True,
 )
 RELOAD_FAILED = Code(
     "IST-204",
     _ERROR,
     "New certificates or tokens cannot be used; the old ones stay in use.",
-    "correct the file that is named, and `isthmus reload`",
+    "correct the file that is named, then `isthmus reload`",
 )
 RELOADED = Code("IST-205", _INFO, "Certificates, keys, pins and tokens were read again.")
 STORE_ALARM = Code(
     "IST-301",
     _ERROR,
-    "The store has a problem; traffic goes on, but perhaps nothing is stored. It looks by itself whether its disk works"
-    " and has room again: soon at first, in the end once an hour, and at each start.",
+    "The store has a problem. Traffic goes on, but perhaps nothing is stored. The store tries its disk again by itself:"
+    " soon at first, later once an hour, and at each start.",
     "make sure that its disk works and has room",
     logged=True,
 )
@@ -165,8 +168,8 @@ STORE_WELL = Code("IST-302", _INFO, "The store has had no problem for a minute."
 STORE_SET_ASIDE = Code(
     "IST-303",
     _ERROR,
-    "The store on disk could not be trusted: it was set aside, and an empty one took its place. This is over"
-    " within a minute when the copy has been deleted.",
+    "The store on disk could not be trusted: it was set aside, and an empty one took its place. The reason goes away"
+    " within a minute after you have deleted the copy.",
     "see what happened to the disk, then delete the copy that was set aside; the new store warms up by itself",
     logged=True,
 )
@@ -182,17 +185,17 @@ UNLEARNED = Code(
     "IST-305",
     _WARNING,
     "Data passes without being stored, because there is no room for it or the disk does not keep up.",
-    "see to the disk; until then that data has to cross the line again",
+    "make room on the disk, or use a faster one; until then such data has to cross the line each time",
     logged=True,
 )
 STARTED = Code("IST-401", _INFO, "The site has started.")
-DRAINING = Code("IST-402", _INFO, "The site drains: it accepts nothing new, and ends when its streams have ended.")
+DRAINING = Code("IST-402", _INFO, "The site drains: it takes no new connections, and ends when its streams have ended.")
 CONFIGURATION_CHANGED = Code("IST-403", _INFO, "The site's file has changed since its last start.", logged=True)
 HISTORY_IN_MEMORY = Code(
     "IST-404",
     _WARNING,
     "History and events are kept in memory only: they are lost at a restart.",
-    "make room on its disk, or have `status.history` name a file that can be written",
+    "make room on the disk of the history file, or set `status.history` to a file that the site can write",
     logged=True,
     recurs=True,
 )
@@ -206,16 +209,16 @@ HISTORY_SET_ASIDE = Code(
 ACCESS_DENIED = Code(
     "IST-406",
     _WARNING,
-    "Requests to the status listener had no token or a wrong one, or came from pages of other sites.",
+    "Requests to the status listener had no token or a wrong one, or came from web pages of other origins.",
     "if it is a program of yours: give it the token; otherwise see who can reach the listener",
     floods=True,
     logged=True,
 )
-CONTROLLED = Code("IST-407", _INFO, "Somebody used the control right: drain or reload.")
+CONTROLLED = Code("IST-407", _INFO, "Somebody had the site drain or reload over the API.")
 BUSY = Code(
     "IST-408",
     _WARNING,
-    "This process is busy more than 90 % of the time.",
+    "The site's event loop is busy more than 90 % of the time, so the CPU limits what it can carry.",
     "use a faster core, or move other programs off the host",
     logged=True,
     recurs=True,
@@ -223,14 +226,15 @@ BUSY = Code(
 STOOD_STILL = Code(
     "IST-409",
     _WARNING,
-    "This process stood still for more than 5 s. What was reported of lanes and peers at that time comes from this.",
-    "see whether the host was suspended, moved or copied, or is out of memory; it is not the line",
+    "The site stood still for more than 5 s. Faults of lanes and peers that were reported at that time come from this.",
+    "see whether the host was suspended, moved, copied or short of memory; the line is not to blame",
     logged=True,
 )
 NOT_REDUCED = Code(
     "IST-501",
     _WARNING,
-    "A forward's data does not get smaller: it is already compressed or encrypted, and hardly any of it was known.",
+    "The data of a forward or export does not get smaller: it is already compressed or encrypted, and the peer knew"
+    " hardly any of it.",
     "replicate it unencrypted and uncompressed if you may (the tunnel encrypts it); otherwise nothing is lost",
     logged=True,
     recurs=True,
@@ -238,8 +242,8 @@ NOT_REDUCED = Code(
 SHAPED = Code(
     "IST-502",
     _WARNING,
-    "A configured rate holds data back most of the time.",
-    "if the line has more to give, raise `rate`, `maximum` or the schedule; then restart the site",
+    "A configured rate has held data back for half of the last minute or more.",
+    "if the line has more to give, raise `rate`, `maximum` or the schedule's `rate`; then restart the site",
     logged=True,
     recurs=True,
 )
@@ -247,8 +251,8 @@ WINDOW_LIMITS = Code(
     "IST-503",
     _WARNING,
     "A window or buffer limits the throughput, not the line.",
-    "raise what the warning names: a window by `tunnel.window` and `memory` at both sites, or `unacked` at this one,"
-    " or the other host's tcp_rmem; then restart the site where that was done",
+    "raise what the warning names: for a window `tunnel.window` and `tunnel.memory` at both sites, `tunnel.unacked` at"
+    " this one, or the other host's net.ipv4.tcp_rmem; then restart the sites where that was done",
     logged=True,
     recurs=True,
 )
@@ -263,7 +267,7 @@ STORE_SMALL = Code(
 TURNS = Code(
     "IST-505",
     _WARNING,
-    "The arrays wait for an answer before they send more.",
+    "The arrays wait for an answer each time before they send more, so the round trip limits them.",
     "have the array keep more under way: a deeper queue, longer writes, more volumes at once",
     logged=True,
     recurs=True,
@@ -271,8 +275,8 @@ TURNS = Code(
 STORE_BEHIND = Code(
     "IST-506",
     _WARNING,
-    "A peer's store reads what is referred to so slowly that the line has room for more, so part of what both"
-    " sites hold is sent as literals. Disks are that slow when data comes in another order than it was stored in.",
+    "A peer's store reads more slowly than the line carries, so part of what the peer holds is sent all the same."
+    " Disks are that slow when data comes in another order than it was stored in.",
     "at the peer's site, put the store on a faster disk (an SSD); otherwise nothing is lost",
     logged=True,
     recurs=True,

@@ -11,13 +11,14 @@ _HEAD = """\
 
 Written by `python -m proxy.observe.events_document`; change `proxy/observe/codes.py`.
 
-Everything that is reported to an operator has a code: events (`/api/v1/events`), reasons of the health ladder
-(`/api/v1/health`) and warnings (`/api/v1/warnings`). A code never changes its meaning. IST-1xx are about tunnels and
-peers, 2xx about trust, 3xx about the store, 4xx about the site and its status listener, 5xx about what gains less than
-one would expect. What the words mean: [GUIDE.md](GUIDE.md#words).
+Everything that is reported to an operator has a code: events (`isthmus events`, `/api/v1/events`), reasons why
+something is not healthy (`isthmus status`, `/api/v1/health`) and warnings (`isthmus status`, `/api/v1/warnings`). A
+code never changes its meaning. IST-1xx are about tunnels and peers, 2xx about certificates and access, 3xx about the
+store, 4xx about the site and its status listener, 5xx about what works but gains less than one would expect. What the
+words mean: [GUIDE.md](GUIDE.md#words).
 
-Some of this comes and goes while its cause stays. An event and a line of the log tell it once, and again only if it has
-not held for ten minutes. This goes for
+Some conditions come and go while their cause stays. They are reported once, as an event and in the log, and again only
+after they have been absent for ten minutes:
 {recurring}.
 
 | code | severity | what it means | what to do |

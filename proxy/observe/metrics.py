@@ -118,14 +118,18 @@ _VOLUME = ("peer", "share", "target", "unit")
 _ACCESS = (*_VOLUME, "access")
 
 DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
-    Declaration("isthmus_ready", G, "1 when the site accepts streams", (), _site(lambda s: s.ready and not s.draining)),
+    Declaration(
+        "isthmus_ready", G, "1 while the site takes new connections", (), _site(lambda s: s.ready and not s.draining)
+    ),
     Declaration("isthmus_draining", G, "1 while the site drains", (), _site(lambda s: s.draining)),
     Declaration("isthmus_uptime_seconds", G, "Seconds since the site started", (), _site(lambda s: s.uptime_seconds)),
     Declaration("isthmus_alarms", G, "Alarms that an operator must act on", (), _site(lambda s: len(s.alarms))),
-    Declaration("isthmus_refused_connections", C, "Connections refused at the tunnel", (), _site(lambda s: s.refused)),
-    Declaration("isthmus_peer_up", G, "1 if a lane is up", _PEER, _per_peer(lambda p: p.state == "up")),
+    Declaration(
+        "isthmus_refused_connections", C, "Connections refused at the tunnel (IST-201)", (), _site(lambda s: s.refused)
+    ),
+    Declaration("isthmus_peer_up", G, "1 while a lane is up and heard of", _PEER, _per_peer(lambda p: p.state == "up")),
     Declaration("isthmus_peer_lanes", G, "Lanes that are up", _PEER, _per_peer(lambda p: len(p.lanes))),
-    Declaration("isthmus_peer_streams", G, "Live streams", _PEER, _per_peer(lambda p: p.streams)),
+    Declaration("isthmus_peer_streams", G, "Live streams (array connections)", _PEER, _per_peer(lambda p: p.streams)),
     Declaration(
         "isthmus_peer_streams_ended",
         C,
@@ -136,168 +140,172 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     Declaration(
         "isthmus_peer_streams_refused",
         C,
-        "Connections that could not be made: unreachable or not_exported (EVENTS.md, IST-112 and IST-113)",
+        "Connections to exports that could not be made (IST-112, IST-113)",
         ("peer", "reason"),
         _per_key(lambda p: p.refused_streams),
     ),
-    Declaration("isthmus_peer_outages", C, "Times that the last lane was lost", _PEER, _per_peer(lambda p: p.outages)),
+    Declaration("isthmus_peer_outages", C, "How often the last lane was lost", _PEER, _per_peer(lambda p: p.outages)),
     Declaration(
         "isthmus_peer_round_trip_seconds",
         G,
-        "Smoothed round trip of pings; 0 before the first",
+        "Smoothed round trip of the tunnel's own pings; 0 before the first",
         _PEER,
         _per_peer(lambda p: p.round_trip_seconds or 0.0),
     ),
     Declaration(
         "isthmus_peer_unacked_bytes",
         G,
-        "Frame bytes kept until acknowledged",
+        "Bytes sent and kept until the peer acknowledges them; tunnel.unacked bounds them",
         _PEER,
         _per_peer(lambda p: p.unacked_bytes),
     ),
     Declaration(
         "isthmus_waiting_seconds",
         C,
-        "Seconds that streams spent in each direction, by what they waited for",
+        "Seconds by what streams waited for; each live stream adds two a second, one for each direction",
         ("peer", "waiting"),
         _per_key(lambda p: p.waiting_seconds),
     ),
     Declaration(
         "isthmus_peer_rate_bits_per_second",
         G,
-        "What may be sent now, by the timetable; 0 without a limit",
+        "The peer's rate, or that of its schedule now; 0 without a limit",
         _PEER,
         _per_peer(lambda p: p.rate_bits_per_second or 0),
     ),
     Declaration(
         "isthmus_peer_held_seconds",
         C,
-        "Time that data waited for the peer's rate (isthmus_peer_rate_bits_per_second)",
+        "Seconds in which data had to wait because of isthmus_peer_rate_bits_per_second",
         _PEER,
         _per_peer(lambda p: p.held_seconds),
     ),
     Declaration(
-        "isthmus_share_wire_bytes", C, "Bytes on the wire, with headers", _SHARE, _per_share(lambda s: s.wire_bytes)
+        "isthmus_share_wire_bytes",
+        C,
+        "Bytes sent, with TLS, TCP, IP headers",
+        _SHARE,
+        _per_share(lambda s: s.wire_bytes),
     ),
     Declaration(
         "isthmus_share_held_seconds",
         C,
-        "Time that data waited for the share's maximum or the peer's rate",
+        "Seconds in which data had to wait because of the share's maximum or the peer's rate",
         _SHARE,
         _per_share(lambda s: s.held_seconds),
     ),
-    Declaration("isthmus_sent_raw_bytes", C, "Plain bytes from local arrays", _PEER, _bytes("raw")),
+    Declaration("isthmus_sent_raw_bytes", C, "Plain bytes from arrays here", _PEER, _bytes("raw")),
     Declaration(
-        "isthmus_sent_deduplicated_bytes", C, "Bytes after deduplication", _PEER, _bytes("after_deduplication")
+        "isthmus_sent_deduplicated_bytes", C, "Bytes left after deduplication", _PEER, _bytes("after_deduplication")
     ),
-    Declaration("isthmus_sent_compressed_bytes", C, "Bytes after compression", _PEER, _bytes("after_compression")),
+    Declaration("isthmus_sent_compressed_bytes", C, "Bytes left after compression", _PEER, _bytes("after_compression")),
     Declaration(
         "isthmus_sent_spared_bytes",
         C,
-        "Bytes not compressed, because the line carries them sooner as they are",
+        "Bytes sent uncompressed, because the line carries them sooner as they are",
         _PEER,
         _bytes("spared"),
     ),
     Declaration(
         "isthmus_sent_relieved_bytes",
         C,
-        "Bytes sent as literals though the peer holds them, because its store would give them later than the line does",
+        "Bytes sent though the peer holds them, because its store is slower than the line (IST-506)",
         _PEER,
         _bytes("relieved"),
     ),
     Declaration(
         "isthmus_compression_seconds",
         C,
-        "CPU time spent on compressing",
+        "Seconds of CPU time that compression took",
         _PEER,
         _per_peer(lambda p: p.bytes["compression_microseconds"] / 1e6),
     ),
-    Declaration(
-        "isthmus_sent_wire_bytes",
-        C,
-        "TCP payload sent, first transmissions, without TCP and IP headers",
-        _PEER,
-        _bytes("wire"),
-    ),
+    Declaration("isthmus_sent_wire_bytes", C, "TCP payload sent for the first time, with TLS", _PEER, _bytes("wire")),
     Declaration("isthmus_sent_retransmitted_bytes", C, "TCP payload sent again", _PEER, _bytes("wire_retransmitted")),
     Declaration(
         "isthmus_sent_copied_bytes",
         C,
-        "Bytes of short frames sent over further lanes as well because packets are lost, counted for each such lane",
+        "Bytes of copies: where packets are lost, short frames are sent over further lanes as well",
         _PEER,
         _per_peer(lambda p: p.copied_bytes),
     ),
-    Declaration("isthmus_received_wire_bytes", C, "TCP payload received", _PEER, _bytes("wire_received")),
-    Declaration("isthmus_delivered_bytes", C, "Plain bytes written to local arrays", _PEER, _bytes("delivered")),
-    Declaration("isthmus_verified_bytes", C, "Bytes checked against a fingerprint", _PEER, _bytes("verified")),
+    Declaration("isthmus_received_wire_bytes", C, "TCP payload received, with TLS", _PEER, _bytes("wire_received")),
+    Declaration("isthmus_delivered_bytes", C, "Plain bytes written to arrays here", _PEER, _bytes("delivered")),
+    Declaration("isthmus_verified_bytes", C, "Bytes checked against their fingerprints", _PEER, _bytes("verified")),
+    Declaration("isthmus_references", C, "Chunks sent as references", _PEER, _bytes("references")),
     Declaration(
-        "isthmus_references", C, "Chunks sent as references, one by one or in runs", _PEER, _bytes("references")
+        "isthmus_misses", C, "Chunks, or lists of chunks, that this site had to ask for", _PEER, _bytes("misses")
+    ),
+    Declaration("isthmus_fills", C, "Chunks, or lists of chunks, that the peer had to ask for", _PEER, _bytes("fills")),
+    Declaration(
+        "isthmus_mismatches", C, "Received chunks with wrong fingerprints (IST-108)", _PEER, _bytes("mismatches")
     ),
     Declaration(
-        "isthmus_misses", C, "Chunks, and lists of chunks, that this site had to ask for", _PEER, _bytes("misses")
+        "isthmus_iscsi_pdus", C, "iSCSI PDUs that were understood, both directions together", _PEER, _bytes("pdus")
     ),
-    Declaration(
-        "isthmus_fills", C, "Chunks, and lists of chunks, that the peer had to ask for", _PEER, _bytes("fills")
-    ),
-    Declaration("isthmus_mismatches", C, "Received chunks that failed verification", _PEER, _bytes("mismatches")),
-    Declaration("isthmus_iscsi_pdus", C, "iSCSI PDUs understood", _PEER, _bytes("pdus")),
     Declaration(
         "isthmus_iscsi_fallbacks",
         C,
-        "Directions of iSCSI connections that went on as plain bytes; the status has the reasons",
+        "Directions of iSCSI connections that went on as plain bytes; /api/v1/status has the reasons in fallbacks",
         _PEER,
         _per_peer(lambda p: sum(p.fallbacks.values())),
     ),
     Declaration(
         "isthmus_iscsi_portals",
         C,
-        "Portal addresses that the peer's targets named, rewritten to this side's or passed as they were",
+        "Portal addresses that the peer's iSCSI targets named, rewritten to addresses here or passed unchanged",
         ("peer", "outcome"),
         _per_key(lambda p: p.portals),
     ),
     Declaration(
         "isthmus_on_demand_forwards",
         G,
-        "Forwards that are open on demand",
+        "Forwards that are open on demand, for portals that iSCSI targets named",
         _PEER,
         _per_peer(lambda p: len(p.on_demand)),
     ),
-    Declaration("isthmus_iscsi_records_bytes", C, "Headers sent, before compression", _PEER, _bytes("records")),
     Declaration(
-        "isthmus_iscsi_records_compressed_bytes", C, "Headers sent, compressed", _PEER, _bytes("records_compressed")
+        "isthmus_iscsi_records_bytes", C, "Bytes of iSCSI headers sent, before compression", _PEER, _bytes("records")
+    ),
+    Declaration(
+        "isthmus_iscsi_records_compressed_bytes",
+        C,
+        "Bytes of iSCSI headers sent, after compression",
+        _PEER,
+        _bytes("records_compressed"),
     ),
     Declaration(
         "isthmus_iscsi_digests_computed",
         C,
-        "iSCSI digests written here from verified bytes",
+        "iSCSI digests that were computed here from verified bytes, instead of being sent",
         _PEER,
         _bytes("digests_computed"),
     ),
     Declaration(
         "isthmus_iscsi_digests_wrong",
         C,
-        "Data digests wrong on arrival, passed on as they were",
+        "iSCSI data digests that were wrong when they came from an array here; they were passed on as they were",
         _PEER,
         _bytes("digests_wrong"),
     ),
     Declaration(
         "isthmus_volume_command_bytes",
         H,
-        "Sizes of reads and writes that ended well; their sum is what was moved",
+        "Bytes of each read or write that ended with status GOOD; their sum is what was moved",
         _ACCESS,
         _per_access(lambda c: c.sizes),
     ),
     Declaration(
         "isthmus_volume_command_seconds",
         H,
-        "Time from command to status, as this site saw both pass, of reads and writes that ended well",
+        "Seconds from command to status, as both passed this site, of reads and writes with status GOOD",
         _ACCESS,
         _per_access(lambda c: c.seconds),
     ),
     Declaration(
         "isthmus_volume_failed_commands",
         C,
-        "Reads and writes with another status than GOOD",
+        "Reads and writes that ended with another status than GOOD",
         _ACCESS,
         _per_access(lambda c: c.failed),
     ),
@@ -311,14 +319,14 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     Declaration(
         "isthmus_volume_random_commands",
         C,
-        "All other reads and writes that began",
+        "Reads and writes that began elsewhere",
         _ACCESS,
         _per_access(lambda c: c.random),
     ),
     Declaration(
         "isthmus_volume_dropped_commands",
         C,
-        "Reads and writes that had no status: aborted, or their connection ended",
+        "Reads and writes that never got a status: they were aborted, or their connection ended",
         _VOLUME,
         _per_volume(lambda v: v.dropped),
     ),
@@ -328,28 +336,28 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     Declaration(
         "isthmus_volume_outstanding_peak",
         G,
-        "The most reads and writes that were under way at once",
+        "Most reads and writes that were under way at once",
         _VOLUME,
         _per_volume(lambda v: v.outstanding_peak),
     ),
     Declaration(
         "isthmus_faster_line",
         G,
-        "Would a faster line to the peer help? 1 for the zone that the writes are in, 0 for the others",
+        "Would a faster line to the peer help? 1 for the zone of all iSCSI writes so far, 0 for the others",
         ("peer", "zone"),
         _faster_line,
     ),
     Declaration(
         "isthmus_certificate_expires_timestamp_seconds",
         G,
-        "When a certificate expires, seconds since 1970",
+        "When the certificate expires, in seconds since 1970",
         ("role", "name"),
         _ends,
     ),
     Declaration(
         "isthmus_processor_share",
         G,
-        "What the event loop uses of a core, 0 to 1",
+        "Share of a core, 0 to 1, that the event loop used over the last ten seconds; at 1 the CPU limits",
         (),
         _site(lambda s: s.processor_share),
     ),
@@ -360,23 +368,29 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
         _PEER,
         _per_peer(lambda p: p.resumed),
     ),
-    Declaration("isthmus_share_raw_bytes", C, "Plain bytes from local arrays", _SHARE, _of_share("raw")),
+    Declaration("isthmus_share_raw_bytes", C, "Plain bytes from arrays here", _SHARE, _of_share("raw")),
     Declaration(
-        "isthmus_share_deduplicated_bytes", C, "Bytes after deduplication", _SHARE, _of_share("after_deduplication")
+        "isthmus_share_deduplicated_bytes",
+        C,
+        "Bytes left after deduplication",
+        _SHARE,
+        _of_share("after_deduplication"),
     ),
-    Declaration("isthmus_share_compressed_bytes", C, "Bytes after compression", _SHARE, _of_share("after_compression")),
     Declaration(
-        "isthmus_share_delivered_bytes", C, "Plain bytes written to local arrays", _SHARE, _of_share("delivered")
+        "isthmus_share_compressed_bytes", C, "Bytes left after compression", _SHARE, _of_share("after_compression")
     ),
     Declaration(
-        "isthmus_store_size_bytes", G, "Configured bound of the store", (), _store(lambda store: store.size_bytes)
+        "isthmus_share_delivered_bytes", C, "Plain bytes written to arrays here", _SHARE, _of_share("delivered")
     ),
-    Declaration("isthmus_store_used_bytes", G, "Chunk bytes held", (), _store(lambda store: store.used_bytes)),
+    Declaration(
+        "isthmus_store_size_bytes", G, "store.size: most that it may take", (), _store(lambda store: store.size_bytes)
+    ),
+    Declaration("isthmus_store_used_bytes", G, "Bytes of chunks held", (), _store(lambda store: store.used_bytes)),
     Declaration("isthmus_store_chunks", G, "Chunks held", (), _store(lambda store: store.chunks)),
     Declaration(
         "isthmus_store_oldest_seconds",
         G,
-        "Age of the oldest container, 0 until one is full",
+        "Age of the oldest data; 0 until a container is full",
         (),
         _store(lambda store: store.oldest_seconds),
     ),
@@ -385,20 +399,22 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
         "isthmus_store_misses", C, "Look-ups that did not find their chunk", (), _store(lambda store: store.misses)
     ),
     Declaration(
-        "isthmus_store_invalid", C, "Chunks that failed verification, dropped", (), _store(lambda store: store.invalid)
+        "isthmus_store_invalid", C, "Damaged chunks, dropped (IST-304)", (), _store(lambda store: store.invalid)
     ),
-    Declaration("isthmus_store_evicted_bytes", C, "Chunk bytes evicted", (), _store(lambda store: store.evicted_bytes)),
+    Declaration(
+        "isthmus_store_evicted_bytes", C, "Bytes of chunks evicted", (), _store(lambda store: store.evicted_bytes)
+    ),
     Declaration(
         "isthmus_store_unlearned_bytes",
         C,
-        "Chunk bytes that passed without being stored",
+        "Bytes of chunks that passed without being stored (IST-305)",
         (),
         _store(lambda store: store.unlearned_bytes),
     ),
     Declaration(
         "isthmus_store_unwritten_bytes",
         G,
-        "Sealed bytes waiting for the disk",
+        "Bytes in completed containers that wait to be written to disk",
         (),
         _store(lambda store: store.unwritten_bytes),
     ),
@@ -411,7 +427,7 @@ STREAM_DECLARATIONS: tuple[Declaration[Compressing], ...] = (
     Declaration(
         "isthmus_compressing_streams",
         G,
-        "Live streams by what compresses them now",
+        "Live streams by how the data that they send is compressed now",
         ("peer", "compression"),
         lambda counted: counted.items(),
     ),

@@ -35,24 +35,24 @@ WATCH_DECLARATIONS: tuple[Declaration[Watch], ...] = (
     Declaration(
         "isthmus_health",
         GaugeMetricFamily,
-        "Level on the health ladder: 0 healthy, 1 attention, 2 degraded, 3 critical",
+        "How healthy it is: 0 healthy, 1 attention, 2 degraded, 3 critical",
         ("kind", "name"),
         _levels,
     ),
     Declaration(
-        "isthmus_warnings", GaugeMetricFamily, "Warnings that hold now (EVENTS.md has the codes)", ("code",), _warnings
+        "isthmus_warnings", GaugeMetricFamily, "Warnings that hold now, by code (EVENTS.md)", ("code",), _warnings
     ),
     Declaration(
         "isthmus_events",
         CounterMetricFamily,
-        "Events since the site started (EVENTS.md)",
+        "Events, by code (EVENTS.md); repetitions count",
         ("code", "severity"),
         _events,
     ),
     Declaration(
         "isthmus_history_on_disk",
         GaugeMetricFamily,
-        "1 if history is written down, 0 if it is kept in memory only",
+        "1 while history is kept on disk, 0 while it is in memory only (EVENTS.md, IST-404)",
         (),
         lambda watch: [((), float(watch.history.kept == "disk"))],
     ),
