@@ -2,5 +2,5 @@
 
 `Initiator` logs in as its `Wishes` say (`login`: keys, CHAP, what was `Agreed`), and submits SCSI commands (`cdb`)
 as `Task`s, any number at once. `pdu` has the layout of every PDU that it sends or takes.
-All of it is written from RFC 7143, apart from `proxy.iscsi`: what one gets wrong, the other shows.
+All of it was written from RFC 7143, independently of `proxy.iscsi`, so each of the two shows mistakes of the other.
 """

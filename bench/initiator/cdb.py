@@ -1,4 +1,4 @@
-"""SCSI commands as initiators send them: command descriptor blocks of SPC-4 and SBC-3, and their answers' fields."""
+"""Builds SCSI command descriptor blocks (SPC-4, SBC-3) as an initiator sends them, and reads sense data."""
 
 import struct
 from typing import NamedTuple
@@ -18,7 +18,7 @@ def inquiry(length: int = 96, page: int | None = None) -> bytes:
 
 
 def read_capacity() -> bytes:
-    """READ CAPACITY(10): its answer has 8 bytes."""
+    """READ CAPACITY(10). Its answer has 8 bytes."""
     return struct.pack(">B9x", 0x25)
 
 
@@ -53,15 +53,15 @@ def write_short(sector: int, count: int) -> bytes:
 
 
 class Sense(NamedTuple):
-    """Why a command failed: fixed format, SPC-4 section 4.5.3."""
+    """Why a command failed: fields of sense data in fixed format (SPC-4, section 4.5.3)."""
 
     key: int
     code: int
-    """Additional sense code and qualifier."""
+    """Additional sense code, and its qualifier in the low byte."""
 
 
 def sense(data: bytes) -> Sense | None:
-    """From the data of a response: two bytes of length, then the sense data."""
+    """Read the data of a response: two bytes of length, then the sense data. None if it is too short."""
     if len(data) < 2 + 14:
         return None
     return Sense(data[2 + 2] & 0x0F, data[2 + 12] << 8 | data[2 + 13])

@@ -1,4 +1,4 @@
-"""The initiator: a connection that is logged in, its numbers, and the tasks that are under way on it.
+"""The initiator: one iSCSI connection, its sequence numbers, and the tasks that are under way on it.
 
 with Initiator(address, Wishes(target=iqn)) as initiator:
     initiator.command(1, cdb.write(0, 128), bytes(65536))
@@ -6,7 +6,8 @@ with Initiator(address, Wishes(target=iqn)) as initiator:
     initiator.wait(task)
     initiator.logout()
 
-Whatever waits reads PDUs and deals with all of them: it sends what an R2T asks for, answers pings, and finishes tasks.
+There is no thread that reads. Each method that waits for something reads PDUs until that has come, and deals with all
+that come meanwhile: it sends what an R2T asks for, answers pings, and finishes tasks.
 """
 
 import socket
@@ -24,34 +25,34 @@ PATIENCE_SECONDS = 60.0
 READS, WRITES, SIMPLE = 0x40, 0x20, 0x01
 """Flags of a command (section 11.3.1)."""
 STATUS_INSIDE = 0x01
-"""S of Data-In: it has the command's status, too (section 11.7.3)."""
+"""S of Data-In: the PDU has the command's status, too (section 11.7.3)."""
 ABORT_TASK, RESET_UNIT = 1, 5
 """Functions of task management (section 11.5.1)."""
 _WORD = 1 << 32
 
 
 class Protocol(Exception):
-    """The target did something that has no place in a conversation; the message says what."""
+    """The target did something that the protocol does not allow, or a command failed; the message says what."""
 
 
 @dataclass
 class Task:
-    """A command on its way."""
+    """A SCSI command that was sent, and what has come back."""
 
     tag: int
     lun: int
     command: bytes
-    """Its descriptor."""
+    """Its descriptor block (`cdb`)."""
     data: memoryview
-    """What a write writes."""
+    """Data of a write; empty for other commands."""
     number: int
     """CmdSN."""
     patient: bool = True
-    """Answer R2Ts."""
+    """Whether R2Ts for it are answered."""
     received: bytearray = field(default_factory=bytearray)
-    """What a read has brought."""
+    """Data of a read, as far as it has come."""
     response: Pdu | None = None
-    """The PDU that had the status; None until then."""
+    """The PDU with its status; None until that has come."""
 
     @property
     def status(self) -> int:
@@ -62,13 +63,13 @@ class Task:
 
     @property
     def sense(self) -> cdb.Sense | None:
-        """Of a command that failed."""
+        """Why the command failed; None if it did not, or did not say."""
         response = self.response
         return cdb.sense(bytes(response.data)) if response and response.opcode == Opcode.RESPONSE else None
 
 
 class Write(NamedTuple):
-    """A write to be made: bytes from a sector on."""
+    """A write to be made: `data` from `sector` on."""
 
     sector: int
     data: memoryview
@@ -82,7 +83,7 @@ class Initiator:
         self.wishes = wishes
         self.agreed = Agreed({})
         self.sent = 0
-        """Bytes."""
+        """Bytes sent so far."""
         self.rejects: list[Pdu] = []
         self._connection = socket.create_connection(address, timeout=patience)
         self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -120,36 +121,36 @@ class Initiator:
 
     @property
     def connection(self) -> socket.socket:
-        """For what no initiator in its right mind does."""
+        """The socket, for tests that do what no initiator would do."""
         return self._connection
 
     # -- the login, and what is not a command ---------------------------------------------------------------------
 
     def log_in(self) -> None:
-        """Raises LoginRefused, OSError."""
+        """Go through the login. Raises LoginRefused, OSError."""
         self.agreed = log_in(self.wishes, self._ask_login)
         self._digests = self._reader.digests = self.agreed.digests
 
     def discover(self) -> list[tuple[str, str]]:
-        """Answer to SendTargets=All (section C), with keys repeated."""
+        """Keys and values of the answer to SendTargets=All (appendix C), in order; keys are repeated."""
         request = Pdu(Opcode.TEXT_REQUEST, tag=self._next_tag(), data=encode_keys({"SendTargets": "All"}))
         return list(pairs(self._ask(request, NO_TAG).data))
 
     def ping(self, data: bytes) -> bytes:
-        """What comes back from a NOP-Out with this data."""
+        """Send a NOP-Out with this data; returns the data that comes back."""
         request = Pdu(Opcode.NOP_OUT, tag=self._next_tag(), data=data)
         return bytes(self._ask(request, NO_TAG).data)
 
     def abort(self, task: Task) -> int:
-        """Task management: the response (section 11.6.1; 0: done, 1: no such task)."""
+        """Abort the task; returns the response (section 11.6.1; 0: done, 1: no such task)."""
         return self._manage(ABORT_TASK, task.lun, task.tag, task.number)
 
     def reset_unit(self, lun: int) -> int:
-        """LOGICAL UNIT RESET: the response."""
+        """LOGICAL UNIT RESET; returns the response (section 11.6.1; 0: done)."""
         return self._manage(RESET_UNIT, lun, NO_TAG, 0)
 
     def logout(self) -> int:
-        """Close in order: the response (section 11.15.1; 0: done)."""
+        """Log out; returns the response (section 11.15.1; 0: done). `close` is still to be called."""
         request = Pdu(Opcode.LOGOUT_REQUEST, tag=self._next_tag())
         return self._ask(request, 0).detail >> 8
 
@@ -161,7 +162,7 @@ class Initiator:
         return self.answer().detail >> 8
 
     def _ask(self, request: Pdu, first: int) -> Pdu:
-        """A request with a number of its own, whose word at byte 20 is `first`; its answer."""
+        """Send a request with the next CmdSN, and `first` as its word at byte 20; returns the answer."""
         self.send(request._replace(rest=words(first, self._take_number(), self._status_number)))
         return self.answer()
 
@@ -170,7 +171,7 @@ class Initiator:
         return self.answer()
 
     def answer(self) -> Pdu:
-        """The next PDU that belongs to no command."""
+        """The next PDU that has come or comes and belongs to no command."""
         while not self._answers:
             self.receive()
         return self._answers.popleft()
@@ -178,7 +179,7 @@ class Initiator:
     # -- commands -------------------------------------------------------------------------------------------------
 
     def command(self, lun: int, command: bytes, data: bytes | memoryview = b"", expect: int = 0) -> Task:
-        """Submit, and wait for the status."""
+        """Submit a command, and wait for its status. Arguments as of `submit`."""
         task = self.submit(lun, command, data, expect)
         self.wait(task)
         return task
@@ -186,9 +187,9 @@ class Initiator:
     def submit(
         self, lun: int, command: bytes, data: bytes | memoryview = b"", expect: int = 0, *, patient: bool = True
     ) -> Task:
-        """Send a command with what of its data may go unasked. `expect`: bytes that a read brings at most.
+        """Send a command, with as much of its data as needs no R2T. `data`: of a write; `expect`: most bytes of a read.
 
-        `patient=False`: R2Ts are not answered, so the task stays until it is aborted.
+        `patient=False`: R2Ts are not answered, so the task remains until it is aborted.
         """
         task = Task(self._next_tag(), lun, command, memoryview(data), self._take_number(), patient)
         self._tasks[task.tag] = task
@@ -201,17 +202,17 @@ class Initiator:
         return task
 
     def wait(self, *tasks: Task) -> None:
-        """Until all these have a status. Raises ConnectionError, TimeoutError, WrongDigest, Protocol."""
+        """Wait until all these have a status. Raises ConnectionError, TimeoutError, WrongDigest, Protocol."""
         while any(task.response is None for task in tasks):
             self.receive()
 
     def ready(self, lun: int) -> None:
-        """Take note of what the unit has to say of its past (unit attentions), so that the next command succeeds."""
+        """Send TEST UNIT READY until it succeeds: the unit attentions that are pending would fail the next command."""
         while self.command(lun, cdb.test_unit_ready()).status != cdb.GOOD:
             pass
 
     def write_all(self, lun: int, writes: Iterable[Write], depth: int) -> None:
-        """Writes, that many at once. Raises Protocol if one fails."""
+        """Make all these writes, `depth` at once. Raises Protocol if one fails."""
         under_way: deque[Task] = deque()
         for write in writes:
             count = len(write.data) // cdb.SECTOR
@@ -231,7 +232,7 @@ class Initiator:
         return min(self.wishes.send, self.agreed.target_takes)
 
     def _send_data(self, task: Task, transfer_tag: int, start: int, end: int) -> None:
-        """One sequence of Data-Out PDUs (section 11.7); nothing if there is nothing in it."""
+        """Send bytes `start` to `end` of the data as one sequence of Data-Out PDUs (section 11.7), if there are any."""
         for number, at in enumerate(range(start, end, self._segment)):
             piece = task.data[at : min(at + self._segment, end)]
             flags = FINAL if at + len(piece) == end else 0
@@ -267,7 +268,8 @@ class Initiator:
         del self._tasks[pdu.tag]
 
     def _take_ping(self, pdu: Pdu) -> None:
-        """A target's own ping has a transfer tag, and wants it back; other NOP-Ins are answers (section 11.19)."""
+        """Take a NOP-In (section 11.19). With a task tag it answers our ping; with a transfer tag it is the target's
+        own, which wants that tag back."""
         if pdu.tag != NO_TAG:
             self._answers.append(pdu)
         elif pdu.word(20) != NO_TAG:
@@ -275,7 +277,7 @@ class Initiator:
             self.send(Pdu(Opcode.NOP_OUT, lun=pdu.lun, rest=rest, immediate=True))
 
     def _ignore(self, pdu: Pdu) -> None:
-        """Events that nobody waits for."""
+        """Asynchronous messages: nobody waits for them."""
 
     def _task(self, pdu: Pdu) -> Task:
         if pdu.tag not in self._tasks:
@@ -285,7 +287,7 @@ class Initiator:
     # -- numbers and bytes ----------------------------------------------------------------------------------------
 
     def send(self, pdu: Pdu) -> None:
-        """As it is."""
+        """Send a PDU as it is."""
         data = b"".join(pdu.encode(self._digests))
         self._connection.sendall(data)
         self.sent += len(data)

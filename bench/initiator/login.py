@@ -1,7 +1,7 @@
 """The login phase (RFC 7143, section 6): what an initiator wishes, and what both sides agreed on.
 
-Security first, by CHAP (section 12.1.3) or none, then the operational keys of section 13; each step one request and one
-response.
+The security stage comes first, with CHAP (section 12.1.3) or none, then the operational keys of section 13 are
+negotiated. Each step is a request and its response, repeated as long as the target needs more to end a stage.
 """
 
 import hashlib
@@ -12,9 +12,9 @@ from bench.initiator.pdu import FINAL, Digests, Opcode, Pdu, words
 
 INITIATOR = "iqn.2024-01.org.example:initiator"
 SECURITY, OPERATIONAL, FULL_FEATURE = 0, 1, 3
-"""Stages, as CSG and NSG name them."""
+"""Stages of a login, as the fields CSG and NSG number them."""
 ISID = bytes.fromhex("80497374686d0000")
-"""Of type random, then a TSIH of zero: a login that begins anew (section 11.12.5)."""
+"""An ISID of type random, then a TSIH of zero: the login begins anew, and joins no earlier one (section 11.12.5)."""
 STEPS_MAX = 8
 Keys = Mapping[str, str]
 Ask = Callable[[Pdu], Pdu]
@@ -22,7 +22,7 @@ Ask = Callable[[Pdu], Pdu]
 
 
 class LoginRefused(Exception):
-    """The target has said no; status class and detail are those of section 11.13.5."""
+    """The target refused the login, with the status class and detail of section 11.13.5."""
 
     def __init__(self, status: int, detail: int) -> None:
         super().__init__(f"login refused: status class {status}, detail {detail}")
@@ -35,16 +35,16 @@ class Wishes:
     """What an initiator asks for. Sizes are bytes."""
 
     target: str = ""
-    """Name of the target; without one it is a discovery (section 4.3)."""
+    """Name of the target; empty for a discovery (section 4.3)."""
     initiator: str = INITIATOR
     account: tuple[str, str] | None = None
-    """Name and secret for CHAP."""
+    """Name and secret for CHAP; None: no authentication."""
     header_digest: str = "None"
     data_digest: str = "None"
     receive: int = 262144
-    """MaxRecvDataSegmentLength: no PDU to us has more data."""
+    """MaxRecvDataSegmentLength: most bytes of data in a PDU to us."""
     send: int = 262144
-    """No PDU from us has more data, even if the target would take it."""
+    """Most bytes of data in a PDU from us, even if the target takes more."""
     initial_r2t: bool = True
     immediate: bool = True
     first_burst: int = 65536
@@ -52,13 +52,13 @@ class Wishes:
 
     @property
     def names(self) -> dict[str, str]:
-        """What the first request says."""
+        """Keys of the first request: who asks, and for what."""
         purpose = {"SessionType": "Normal", "TargetName": self.target} if self.target else {"SessionType": "Discovery"}
         return {"InitiatorName": self.initiator, **purpose}
 
     @property
     def operational(self) -> Keys:
-        """What is to be negotiated."""
+        """Keys that the operational stage negotiates."""
         return {
             "HeaderDigest": self.header_digest,
             "DataDigest": self.data_digest,
@@ -75,14 +75,14 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Agreed:
-    """What a login has led to. Defaults are those of section 13."""
+    """What both sides agreed on. What the target did not say has the default of section 13."""
 
     keys: Keys
-    """All that the target said."""
+    """What the target said in the operational stage."""
 
     @property
     def digests(self) -> Digests:
-        """From the first PDU after the login on."""
+        """Which digests PDUs carry from the first one after the login on."""
         return Digests(self.keys.get("HeaderDigest") == "CRC32C", self.keys.get("DataDigest") == "CRC32C")
 
     @property
@@ -92,17 +92,17 @@ class Agreed:
 
     @property
     def initial_r2t(self) -> bool:
-        """Nothing but immediate data goes unasked."""
+        """True if the target sends an R2T for all data of a write that its command does not carry."""
         return self.keys.get("InitialR2T", "Yes") == "Yes"
 
     @property
     def immediate(self) -> bool:
-        """A command may carry data."""
+        """True if a command may carry data of its write."""
         return self.keys.get("ImmediateData", "Yes") == "Yes"
 
     @property
     def first_burst(self) -> int:
-        """Most bytes of a command's data that go unasked."""
+        """Most bytes of a write's data that may be sent without an R2T."""
         return int(self.keys.get("FirstBurstLength", "65536"))
 
 
@@ -119,7 +119,10 @@ def log_in(wishes: Wishes, ask: Ask) -> Agreed:
 
 
 def _ask(ask: Ask, stage: int, following: int, keys: Keys) -> Keys:
-    """One step; if it is to end the stage, as many more as the target needs until it agrees to that."""
+    """Make one step, and return the target's keys. If it is to end the stage, ask again until the target agrees.
+
+    `following`: the next stage, or `stage` itself to remain. Raises LoginRefused; ConnectionError after `STEPS_MAX`.
+    """
     onward = FINAL | following if following != stage else 0
     found: dict[str, str] = {}
     for _ in range(STEPS_MAX):
@@ -135,23 +138,24 @@ def _ask(ask: Ask, stage: int, following: int, keys: Keys) -> Keys:
 
 
 def _proof(name: str, secret: str, challenge: Keys) -> Keys:
-    """MD5 over identifier, secret and challenge (RFC 1994, section 4.1): algorithm 5, which every target knows."""
+    """Keys that answer the challenge: MD5 over identifier, secret and challenge (RFC 1994, section 4.1). This is CHAP's
+    algorithm 5, which every target knows."""
     covered = bytes([int(challenge["CHAP_I"])]) + secret.encode() + bytes.fromhex(challenge["CHAP_C"][2:])
     return {"CHAP_N": name, "CHAP_R": f"0x{hashlib.md5(covered, usedforsecurity=False).hexdigest()}"}
 
 
 def encode_keys(keys: Keys) -> bytes:
-    """Text as in section 6.1."""
+    """Keys and values as a PDU's data (section 6.1)."""
     return b"".join(f"{key}={value}\0".encode() for key, value in keys.items())
 
 
 def decode_keys(data: bytes | memoryview) -> dict[str, str]:
-    """The inverse; of a key that comes again, the last value."""
+    """Keys and values of a PDU's data; of a key that is repeated, the last value."""
     return dict(pairs(data))
 
 
 def pairs(data: bytes | memoryview) -> Iterator[tuple[str, str]]:
-    """Every key with its value, in order: SendTargets answers repeat keys."""
+    """Every key with its value, in order, since answers to SendTargets repeat keys."""
     for text in bytes(data).decode().split("\0"):
         key, equals, value = text.partition("=")
         if equals:

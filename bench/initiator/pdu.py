@@ -1,7 +1,7 @@
 """The PDUs of RFC 7143, section 11, as values: encoded with or without digests, and read from a socket.
 
-All have the same 48 bytes of header: opcode, flags, two bytes of detail, lengths, LUN, task tag, and seven words of
-which each opcode has its own. `Pdu.word(offset)` names a word as the RFC does, by its place in the header.
+Every header has 48 bytes: opcode, flags, two bytes of detail, lengths, LUN, task tag, and seven words whose meaning
+depends on the opcode. `Pdu.word(offset)` names a word as the RFC does, by its offset in the header.
 """
 
 import socket
@@ -15,9 +15,9 @@ from crc32c import crc32c
 HEADER_BYTES = 48
 DIGEST_BYTES = 4
 FINAL = 0x80
-"""F (or T of a login): nothing follows that belongs to this."""
+"""F: the last PDU of a sequence. In a login T: the stage is to end."""
 IMMEDIATE = 0x40
-"""I: delivered at once, and without a number of its own."""
+"""I: the target takes the request out of turn, and it uses up no CmdSN."""
 NO_TAG = 0xFFFFFFFF
 NO_LUN = bytes(8)
 _HEADER = struct.Struct(">BBHI8sI28s")
@@ -31,7 +31,7 @@ def digest(data: bytes | memoryview) -> bytes:
 
 
 class Opcode(IntEnum):
-    """Section 11.2.1.2."""
+    """What a PDU is (section 11.2.1.2)."""
 
     NOP_OUT = 0x00
     COMMAND = 0x01
@@ -72,7 +72,7 @@ class Pdu(NamedTuple):
     detail: int = 0
     """Bytes 2 and 3."""
     lun: bytes = NO_LUN
-    """Bytes 8 to 15, whatever the opcode has there."""
+    """Bytes 8 to 15: the LUN, or what else the opcode has there."""
     tag: int = NO_TAG
     rest: bytes = bytes(28)
     """Bytes 20 to 47."""
@@ -82,11 +82,11 @@ class Pdu(NamedTuple):
     """Additional header segments, padded."""
 
     def word(self, offset: int) -> int:
-        """The 32 bits at that place of the header, 20 to 44."""
+        """The 32-bit word at that offset of the header, 20 to 44."""
         return int.from_bytes(self.rest[offset - _WORDS_AT : offset - _WORDS_AT + 4], "big")
 
     def encode(self, digests: Digests) -> Iterator[bytes | memoryview]:
-        """Its bytes, in pieces."""
+        """Its bytes, in pieces to be sent one after another."""
         lengths = len(self.ahs) // 4 << 24 | len(self.data)
         first = self.opcode | (IMMEDIATE if self.immediate else 0)
         header = _HEADER.pack(first, self.flags, self.detail, lengths, self.lun, self.tag, self.rest) + self.ahs
@@ -106,12 +106,12 @@ def _segment(data: bytes | memoryview, with_digest: bool) -> Iterator[bytes | me
 
 
 def words(*values: int) -> bytes:
-    """The last seven words of a header; those that are not given are zero."""
+    """The last seven words of a header, from byte 20 on; those that are not given are zero."""
     return struct.pack(f">{len(values)}I", *values).ljust(28, b"\0")
 
 
 def lun_field(lun: int) -> bytes:
-    """A unit's number, below 256, as a header has it (SAM, peripheral device addressing)."""
+    """The LUN field of a header, for a unit's number below 256 (SAM, peripheral device addressing)."""
     return bytes([0, lun, 0, 0, 0, 0, 0, 0])
 
 
