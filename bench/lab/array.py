@@ -1,4 +1,4 @@
-"""`python -m bench.lab.array DIRECTORY SIZE`: an array, one iSCSI target with one volume, until SIGTERM."""
+"""`python -m bench.lab.array DIRECTORY SIZE`: runs an array, that is an iSCSI target with one volume, until SIGTERM."""
 
 import signal
 import sys
@@ -11,7 +11,7 @@ LISTEN, PORT = "0.0.0.0", 3260
 
 
 def main() -> None:
-    """Serve; the volume is DIRECTORY/unit1, and begins empty."""
+    """Serve until SIGTERM or SIGINT. The volume is the file DIRECTORY/unit1, and begins empty."""
     signals = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     directory, size = Path(sys.argv[1]), parse_size(sys.argv[2])

@@ -1,6 +1,7 @@
-"""`python -m bench.lab.end east|west SOCKET MTU`: a site's end of the line, in this container's network, until SIGTERM.
+"""`python -m bench.lab.end east|west SOCKET MTU`: one end of the line, in this container's network, until SIGTERM.
 
-It needs CAP_NET_ADMIN and /dev/net/tun, since it makes a network interface. Sites that share this network need neither.
+It needs CAP_NET_ADMIN and /dev/net/tun, since it makes a network interface. A site that shares this network needs
+neither.
 """
 
 import signal
@@ -13,7 +14,7 @@ from bench.wan.errors import WanFailure
 
 
 def main() -> None:
-    """Make the device, and hand it to each line that comes."""
+    """Make the device, and hand it to the line at SOCKET; when that ends, to the next one."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     end, path, mtu = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     try:
@@ -24,7 +25,7 @@ def main() -> None:
     print(f"end {end} of the line: {namespaces.ADDRESSES[end]}", flush=True)
     while True:
         with give(path, end, device) as taker:
-            taker.recv(1)  # nothing ever comes but the end
+            taker.recv(1)  # the line sends nothing, so this returns when it has ended
 
 
 if __name__ == "__main__":

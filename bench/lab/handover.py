@@ -1,6 +1,7 @@
-"""A TUN device passes from the container whose network it is in to the one that carries the packets.
+"""Passes a TUN device from the container in whose network it is to the container that carries the packets.
 
-A Unix socket in a volume that both mount takes the device's descriptor and the name of its end (`SCM_RIGHTS`, unix(7)).
+The device's descriptor and the name of its end go over a Unix socket in a volume that both containers mount
+(`SCM_RIGHTS`, unix(7)).
 """
 
 import os
@@ -15,7 +16,7 @@ PAUSE_SECONDS = 0.2
 
 
 def give(path: Path, end: str, device: int) -> socket.socket:
-    """Hand the device over, waiting for somebody to take it; what comes back ends when the line does."""
+    """Hand the device over to the line; wait if there is none yet. Returns a connection that ends with the line."""
     while True:
         taker = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
@@ -29,7 +30,7 @@ def give(path: Path, end: str, device: int) -> socket.socket:
 
 
 def listen(path: Path) -> socket.socket:
-    """Where devices are taken; what an earlier line left there is replaced."""
+    """Listen at `path` for devices, in place of a socket that an earlier line left there."""
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(str(path))
@@ -38,7 +39,10 @@ def listen(path: Path) -> socket.socket:
 
 
 def take(listener: socket.socket, ends: tuple[str, ...]) -> tuple[dict[str, int], list[socket.socket]]:
-    """Devices of all ends, and the sockets to who gave them. Raises WanFailure for what is no end."""
+    """Wait for the devices of all `ends`. Returns their descriptors by end, and the connections to those who gave them.
+
+    Raises WanFailure if something else is handed over.
+    """
     devices: dict[str, int] = {}
     givers: list[socket.socket] = []
     while len(devices) < len(ends):
@@ -50,7 +54,7 @@ def take(listener: socket.socket, ends: tuple[str, ...]) -> tuple[dict[str, int]
             for descriptor in [*descriptors, *devices.values()]:
                 os.close(descriptor)
             raise WanFailure(f"{end!r} came with {len(descriptors)} devices; an end is one of {', '.join(ends)}")
-        if end in devices:  # it has begun anew meanwhile
+        if end in devices:  # that end was restarted meanwhile
             os.close(devices[end])
         devices[end] = descriptors[0]
         givers.append(giver)

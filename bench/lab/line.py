@@ -1,7 +1,7 @@
 """`python -m bench.lab.line DIRECTORY MTU KEY=VALUE ...`: carries packets between two ends, until SIGTERM.
 
-Ends are taken at DIRECTORY/ends; settings are those of `isthmus wan up`, and what is up obeys `isthmus wan set`,
-`outage` and `stats`. It needs no capability: the interfaces are the ends'.
+It takes the ends' devices at DIRECTORY/ends. Settings are those of `isthmus wan up`, and the line obeys `isthmus wan
+set`, `outage` and `stats`. It needs no capability, since the interfaces belong to the ends.
 """
 
 import signal
@@ -17,11 +17,11 @@ from bench.wan.keeper import Keeper
 from bench.wan.settings import WAYS, Line
 
 PREFIX = "isthmus-wan"
-"""What `isthmus wan` takes if nothing is said."""
+"""The default of `isthmus wan --prefix`."""
 
 
 def main() -> None:
-    """Take both ends, then carry."""
+    """Take the devices of both ends, then carry packets."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     directory, mtu = Path(sys.argv[1]), int(sys.argv[2])
     texts = dict(argument.split("=", 1) for argument in sys.argv[3:])
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def carry(backend: TunBackend, line: Line, givers: list[socket.socket]) -> None:
-    """Until SIGTERM; `givers` see then that the line has gone. Raises WanFailure if it fails."""
+    """Carry packets until SIGTERM, which ends the connections to `givers`, too. Raises WanFailure if the line fails."""
     path = socket_of(PREFIX)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)

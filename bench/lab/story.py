@@ -1,8 +1,8 @@
 """`python -m bench.lab.story`: replicates the source array's volume to the destination array, and compares the two.
 
-Hosts write to the source array, which then replicates the volume through the pair; before each further round a part of
-the volume changes. Where a proxy dies in between, the initiator connects again, or the array begins again. Both
-volumes are compared byte for byte, in the arrays' own files. The exit code is 1 if one byte differs.
+In each round it writes the volume to the source array, as hosts would, then replicates it through the pair, and
+compares both arrays' files byte for byte. Before each further round a part of the volume changes. If a proxy dies
+meanwhile, the initiator connects again, or the copy begins again. The exit code is 1 if one byte differs.
 """
 
 import argparse
@@ -25,14 +25,14 @@ PATIENCE_SECONDS = 120.0
 
 
 def main() -> None:
-    """Tell the story; see --help."""
+    """Run all rounds; see --help."""
     told = arguments()
     source, target = (f"iscsi://{where}/{ARRAY_IQN_PATH}" for where in (told.source, told.forward))
     size = parse_size(told.size)
     site = Site("east", Path(), told.status)
     if not until(lambda: tunnel_is_up(site), PATIENCE_SECONDS, 0.5):
         sys.exit("the tunnel is not up; see the logs of both sites")
-    written = Path("/tmp/volume")  # what hosts have written; only this container has it
+    written = Path("/tmp/volume")  # the volume as hosts have written it; only this container has it
     with written.open("wb") as file:
         file.writelines(Dataset(told.seed, size, 38, 10))
     number = 0
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def arguments() -> argparse.Namespace:
-    """What was asked for."""
+    """The command line's options."""
     parser = argparse.ArgumentParser(prog="python -m bench.lab.story")
     parser.add_argument("--source", default="array-east:3260", help="the source array")
     parser.add_argument("--forward", default="127.0.0.1:3260", help="where the pair begins")
@@ -62,7 +62,7 @@ def arguments() -> argparse.Namespace:
 
 
 def replicated(number: int, source: str, target: str, site: Site, volumes: list[Path]) -> bool:
-    """One round; whether the volumes are identical now."""
+    """Replicate once, and print what came of it; returns whether the volumes are identical."""
     before = wire_bytes(site)
     seconds = copied(source, target)
     same, size = identical(*volumes), volumes[0].stat().st_size
@@ -76,7 +76,8 @@ def replicated(number: int, source: str, target: str, site: Site, volumes: list[
 
 
 def copied(source: str, target: str) -> float:
-    """Copy the whole volume; the seconds. What fails begins again, as an array does, for as long as it is patient."""
+    """Copy the whole volume; returns the seconds that it took. A copy that fails is begun again, as arrays do it, for
+    `PATIENCE_SECONDS`; then the program exits."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
@@ -89,7 +90,7 @@ def copied(source: str, target: str) -> float:
 
 
 def change(volume: Path, draw: Random) -> None:
-    """One part in 32 of the volume gets other bytes, here and there."""
+    """Give one in 32 pieces of the volume other bytes, at random places."""
     with volume.open("r+b") as file:
         pieces = volume.stat().st_size // CHANGED_BYTES
         for piece in draw.sample(range(pieces), max(1, pieces // 32)):
@@ -98,7 +99,7 @@ def change(volume: Path, draw: Random) -> None:
 
 
 def tunnel_is_up(site: Site) -> bool:
-    """As the near site says, if it has started."""
+    """Whether the near site says that all its tunnels are up; False if it does not answer."""
     try:
         return all(peer["state"] == "up" for peer in site.status()["peers"])
     except OSError:
@@ -106,7 +107,7 @@ def tunnel_is_up(site: Site) -> bool:
 
 
 def wire_bytes(site: Site) -> int:
-    """What the near site has sent over the WAN since it started; 0 while it does not answer."""
+    """Bytes that the near site has sent over the WAN since it started; 0 if it does not answer."""
     try:
         sent: int = site.status()["bytes"]["wire"]
     except OSError:
