@@ -1,7 +1,7 @@
-"""`make bench-iscsi`: what it costs and what it brings that the pair understands iSCSI, beside `protocol = "tcp"`.
+"""`make bench-iscsi`: what it costs and gains that the pair understands iSCSI, compared with `protocol = "tcp"`.
 
-A module for each case, and `__main__` lists them: `bench.cases` says what a case is. Throughput is measured with ends
-that are cheaper than any array (`conversation`: both directions of a connection as bytes made beforehand; `ends`: who
-sends and takes them), the rest with a real target, qemu-img and the initiator of `bench.initiator`. `stage` has target,
-pair and forwards of either protocol. TLS and verification are on, and every byte is compared.
+Each case has a module; `__main__` lists them, and `bench.cases` says what a case is. Throughput is measured with ends
+that cost less than any array (`conversation` makes both directions of a connection as bytes beforehand, `ends` sends
+and takes them). The other cases use a real target, qemu-img and the initiator of `bench.initiator`; `stage` sets up the
+target and the pair, with a forward of either protocol. TLS and verification are on, and every byte is compared.
 """

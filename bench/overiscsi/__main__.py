@@ -1,4 +1,4 @@
-"""`python -m bench.overiscsi`: see the package."""
+"""`python -m bench.overiscsi`: the cases of `make bench-iscsi` (see the package)."""
 
 from bench.array import ArrayFailure, IscsiTarget
 from bench.cases import Benchmark, Case

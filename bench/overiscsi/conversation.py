@@ -1,7 +1,7 @@
-"""Both directions of an iSCSI connection as bytes, made beforehand: one initiator that writes a volume from end to end.
+"""Makes both directions of an iSCSI connection as bytes beforehand: one initiator writes a volume from end to end.
 
-What is sent after the login does not depend on when answers come, so that ends can be as cheap as for plain bytes: the
-initiator's side is a file, and after each command's last byte the target's side has an answer of fixed bytes.
+After the login, what the initiator sends does not depend on when answers come. So ends can be as cheap as those for
+plain bytes: the initiator sends a file, and the target answers the last byte of each command with fixed bytes.
 """
 
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from bench.initiator.pdu import FINAL, Digests, Opcode, Pdu, lun_field, words
 
 LUN = lun_field(1)
 TRANSITION = FINAL | OPERATIONAL << 2 | FULL_FEATURE
-"""Of a login that goes straight from its operational stage to its end."""
+"""Flags of a login that goes from the operational stage straight to the full-feature phase."""
 TAGS = 32
-"""Commands that are under way at once take turns with so many tags."""
+"""Task tags, which the commands use in turn: so many may be under way at once."""
 
 
 @dataclass(frozen=True)
@@ -25,25 +25,25 @@ class Conversation:
     """How the volume is written. Sizes in bytes, multiples of 512; `pdu` divides `command`."""
 
     pdu: int = 65536
-    """Data of a Data-Out."""
+    """Data of a Data-Out PDU."""
     command: int = 1 << 20
-    """Data of a command: an R2T asks for it at once."""
+    """Data of a command. A single R2T asks for all of it."""
     digest: bool = False
-    """Header and data digests."""
+    """Whether PDUs carry header and data digests."""
 
     @property
     def digests(self) -> Digests:
-        """From the first command on."""
+        """Which digests PDUs carry after the login."""
         return Digests(self.digest, self.digest)
 
     def ahead(self, content: memoryview) -> Iterator[bytes]:
-        """The initiator's side: the login, then a piece for each command."""
+        """The initiator's side: a piece for the login, then one for each command with its data."""
         yield self._login(Opcode.LOGIN_REQUEST, words(0, 1), Wishes(IQN).names)
         for number, at in enumerate(range(0, len(content), self.command)):
             yield b"".join(self._write(number, at, content[at : at + self.command]))
 
     def back(self, size: int) -> Iterator[bytes]:
-        """The target's side for a volume of so many bytes: an answer to each piece of the other side."""
+        """The target's side, for a volume of `size` bytes: an answer to each piece of the initiator's side."""
         status = words(0, 1, 2, 2 + TAGS)
         yield self._login(Opcode.LOGIN_RESPONSE, status, {"TargetPortalGroupTag": "1"})
         for number, at in enumerate(range(0, size, self.command)):
@@ -70,7 +70,7 @@ class Conversation:
             yield from Pdu(Opcode.DATA_OUT, flags, 0, LUN, tag, rest, piece).encode(self.digests)
 
     def _answer(self, number: int, length: int) -> Iterator[bytes | memoryview]:
-        """As if the R2T had come in time."""
+        """The R2T and the status of a command, which come together: the initiator has sent the data already."""
         window = (number + 2, number + 2 + TAGS)
         ready = words(number, number + 2, *window, 0, 0, length)
         yield from Pdu(Opcode.READY, FINAL, 0, LUN, _tag(number), ready).encode(self.digests)

@@ -1,8 +1,9 @@
 """Ends of an iSCSI connection that cost next to nothing: an initiator and a target of bytes that were made beforehand.
 
-Each is a process of its own. The source sends a file in large writes, whatever comes back; the sink has an answer for
-each piece of it, and gives it when the last byte of the piece is there. Both compare what they got after their clocks
-have stopped. Results are lines of JSON on stdout; `run` starts a source and puts both ends' together.
+Each is a process of its own. After the login the source sends a file in large writes, whatever comes back. The sink
+has an answer for each piece of the file, and sends it when the piece's last byte has come. Both compare what they got
+with what was to come, after their clocks have stopped. They write results to stdout as lines of JSON; `run` starts a
+source, and makes one result of both.
 """
 
 import argparse
@@ -38,7 +39,7 @@ MODULE = "bench.overiscsi.ends"
 
 @dataclass(frozen=True)
 class Play:
-    """A conversation as files: what the initiator says, and how much of it gets which answer."""
+    """A conversation as two files: what the initiator sends, and which part of it gets which answer."""
 
     file: Path
     size: int
@@ -50,13 +51,13 @@ class Play:
         return self.file.with_suffix(".json")
 
     def remove(self) -> None:
-        """The files."""
+        """Delete both files."""
         self.file.unlink()
         self.plan.unlink()
 
 
 def write_down(conversation: Conversation, content: bytes, file: Path) -> Play:
-    """Make the files."""
+    """Write the conversation of a volume with that content to `file` and its plan."""
     pieces = conversation.ahead(memoryview(content))
     plan = []
     with file.open("wb") as opened:
@@ -70,14 +71,17 @@ def write_down(conversation: Conversation, content: bytes, file: Path) -> Play:
 
 @contextmanager
 def target(play: Play, port: int) -> Iterator[Process]:
-    """The sink, listening on that port of loopback; ended on leaving."""
+    """A sink that listens on that port of loopback. It ends with the context."""
     with talking(own(MODULE, "sink", "--file", str(play.file), "--port", str(port))) as process:
         answer(process)
         yield process
 
 
 def run(play: Play, via: Address, sink: Process) -> Run:
-    """Send everything to `via`, which leads to the sink. The bytes of the run are the volume's. Raises LoadFailure."""
+    """Run a source that sends everything to `via`, which leads to `sink`. The result counts the volume's bytes only.
+
+    Raises LoadFailure.
+    """
     to = ["--host", via[0], "--port", str(via[1])]
     sent = ask("source", "--file", str(play.file), *to, module=MODULE)
     received = answer(sink)
@@ -92,9 +96,10 @@ def _read_plan(file: Path) -> list[tuple[int, bytes]]:
 
 
 def source(file: Path, to: Address) -> None:
-    """Send the file, and take all answers meanwhile.
+    """Send the file, and take all answers meanwhile. Say when that began, and whether the answers were right.
 
-    Only the login's is waited for, as every initiator does: from there on there may be digests.
+    Only the answer to the login is waited for before the rest is sent, as every initiator does: after it PDUs may have
+    digests. The clock starts after the login.
     """
     data = memoryview(mapped(file))
     plan = _read_plan(file)
@@ -126,7 +131,8 @@ def _take(connection: socket.socket, room: memoryview) -> None:
 
 
 def sink(file: Path, port: int) -> None:
-    """Connection after connection: receive the file's bytes, answering; compare; say when that was and whether."""
+    """For each connection in turn: receive the file's bytes, and answer them; say when the last one came, and whether
+    all were right."""
     expected = memoryview(mapped(file))
     plan = _read_plan(file)
     room = memoryview(mmap.mmap(-1, len(expected), flags=mmap.MAP_PRIVATE | mmap.MAP_POPULATE))

@@ -1,4 +1,4 @@
-"""File systems made of this machine's files: ext4 images of a tree, and of what became of it."""
+"""Makes file systems from this machine's files: ext4 images of a tree of files, as it is or changed."""
 
 import random
 import shutil
@@ -16,11 +16,11 @@ SIZE = 64 * MIB
 FILLED = SIZE * 4 // 5
 EVERY = 20
 Change = Callable[[Path], None]
-"""What happens to a tree before the image is made."""
+"""Changes a tree of files before its image is made."""
 
 
 class Kind(NamedTuple):
-    """Which files: where from, and how large at least and at most."""
+    """Which files are taken: from which directories, and of which sizes in bytes."""
 
     name: str
     sources: tuple[str, ...]
@@ -35,12 +35,12 @@ KINDS = (
 
 
 def lacking() -> str:
-    """Why there can be no images here, or nothing."""
+    """Why no images can be made here; empty if they can."""
     return "" if shutil.which("mke2fs") else "not installed: mke2fs"
 
 
 def make(kind: Kind, change: Change, path: Path) -> None:
-    """An image of `SIZE` bytes with files of that kind, after that change. Raises ArrayFailure, OSError."""
+    """Make an image of `SIZE` bytes, with files of that kind after that change. Raises ArrayFailure, OSError."""
     tree = path.with_suffix(".tree")
     _copy(kind, tree / "files")
     change(tree)
@@ -50,7 +50,7 @@ def make(kind: Kind, change: Change, path: Path) -> None:
 
 
 def _copy(kind: Kind, to: Path) -> None:
-    """As many files as fit, in the order of their names."""
+    """Copy as many files as fit, in the order of their names."""
     to.mkdir(parents=True)
     total = 0
     for file in chain.from_iterable(sorted(Path(source).rglob("*")) for source in kind.sources):
@@ -65,18 +65,18 @@ def _copy(kind: Kind, to: Path) -> None:
 
 
 def keep(tree: Path) -> None:
-    """Nothing happens."""
+    """Change nothing."""
 
 
 def move(tree: Path) -> None:
-    """Something new comes before all, and directories in another order: so does what mke2fs writes."""
+    """Add a new file before all others, and put directories in another order, so that mke2fs writes files elsewhere."""
     (tree / "a").write_bytes(b"".join(Dataset("before", 3 * MIB)))
     for number, path in enumerate(sorted((tree / "files").glob("*/*/*"), reverse=True)):
         path.rename(tree / f"b{number:05}")
 
 
 def revise(tree: Path) -> None:
-    """Of each twenty files: one is gone, one has a new name, one begins with new words, one has a brother."""
+    """Of each `EVERY` files delete one, rename one, put random bytes before one, and add a random one beside one."""
     draw = random.Random(0)
     for number, file in enumerate(sorted(path for path in tree.rglob("*") if path.is_file())):
         match number % EVERY:

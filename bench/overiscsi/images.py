@@ -1,7 +1,8 @@
-"""File systems that the far site knows in another shape: files at other places, or another version of them.
+"""What a file system costs on the wire whose files the far site knows, but at other places or in another version.
 
-What the second image costs on the wire is held against zstd alone, and against chunks cut from plain TCP; both images
-are written one command after the other, or several at once, whose data then comes in another order.
+An image is written after another one of the same kind. What it costs is compared with zstd alone, and with chunks cut
+from plain TCP. Both images are written one command after the other, or eight at once, whose data comes in another
+order.
 """
 
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ ORDERS = {"in order": by_qemu(1, MIB), "8 at once": by_ours(MIB)}
 
 
 def images(bench: Bench) -> Iterator[Figure]:
-    """Each changed image after the first one of its kind; what it costs in percent of the volume."""
+    """For each kind and change: what the changed image costs after the first one, in percent of its size."""
     if reason := lacking():
         raise ArrayFailure(f"no file systems: {reason}")
     for kind in KINDS[: bench.lines]:
@@ -40,13 +41,13 @@ def _kind(bench: Bench, kind: Kind) -> Iterator[Figure]:
 
 
 def judged(kind: str, name: str, quick: float, thorough: float, tcp: Cost, iscsi: Cost) -> Figure:
-    """The line of the table: a statement, without a goal."""
+    """The table's line. It has no goal."""
     values: dict[str, float | None] = {"zstd -3": quick, "-12 --long": thorough, "tcp": tcp.share, "iscsi": iscsi.share}
     return Figure(kind, name, values, (), tcp.identical and iscsi.identical)
 
 
 def _pass(bench: Bench, protocol: str, write: Writer, first: Path, other: Path) -> Cost:
-    """A pair of its own for each: what was written before decides."""
+    """Write both images through a new pair, since all that its stores know counts; the cost is the second image's."""
     with standing(bench.directory / protocol, protocol, SIZE) as stage:
         before = stage.cost(first, write)
         cost = stage.cost(other, write)
@@ -54,5 +55,5 @@ def _pass(bench: Bench, protocol: str, write: Writer, first: Path, other: Path) 
 
 
 def compressed_share(image: Path, level: int) -> float:
-    """Percent of the image that zstd leaves of it."""
+    """What zstd leaves of the image at that level, in percent of its size."""
     return 100 * compressed([image.read_bytes()], level) / image.stat().st_size

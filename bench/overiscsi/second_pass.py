@@ -1,6 +1,7 @@
-"""What a volume costs on the wire that the far site has already, when it is written otherwise than before.
+"""What a volume costs on the wire when it is written once more, but in another way than the first time.
 
-Each pass follows the first one alone, on sites of their own: what a pass teaches would make the next one cheaper.
+Each second pass runs on a new pair, directly after a first pass there: what one second pass teaches the stores would
+make the next one cheaper.
 """
 
 from collections.abc import Iterator
@@ -16,21 +17,21 @@ from bench.goals import Goal
 from bench.overiscsi.stage import KIB, MIB, PROTOCOLS, Cost, Writer, by_ours, by_qemu, standing
 
 MOST = 1.0
-"""Percent of the plain bytes."""
+"""Goal: bytes on the wire, in percent of the plain bytes."""
 HEADER = 6.0
-"""Bytes on the wire for a PDU's header."""
+"""Goal: bytes on the wire for the header of a PDU."""
 FIRST = by_qemu(1, MIB)
 FIRST_TEXT = "the first pass, 1 MiB"
 
 
 class Pass(NamedTuple):
-    """How the volume is written."""
+    """How a second pass writes the volume."""
 
     who: str
     how: str
     write: Writer
     steady: bool = False
-    """Command after command: its headers should be foreseen."""
+    """One command follows the other, so its headers should be predicted, and `HEADER` is a goal."""
 
 
 PASSES = (
@@ -49,7 +50,7 @@ PASSES = (
 
 
 def second_pass(bench: Bench) -> Iterator[Figure]:
-    """The first pass by qemu-img in order, and each of the others after it."""
+    """The first pass, which qemu-img writes in order, and each second pass after one like it."""
     size = max(16 * MIB, round(128 * MIB * bench.scale) >> 20 << 20)
     image = bench.directory / "volume"
     with image.open("wb") as opened:
@@ -65,7 +66,7 @@ def second_pass(bench: Bench) -> Iterator[Figure]:
 
 
 def _both(bench: Bench, protocol: str, image: Path, each: Pass) -> tuple[Cost, Cost]:
-    """Of the first pass, and of this one after it."""
+    """What a first pass costs, and this pass after it."""
     bench.tell(f"{protocol}, {each.who}, {each.how}")
     with (
         TemporaryDirectory(dir=bench.directory) as directory,
@@ -75,7 +76,7 @@ def _both(bench: Bench, protocol: str, image: Path, each: Pass) -> tuple[Cost, C
 
 
 def judged(each: Pass, tcp: Cost, iscsi: Cost) -> Figure:
-    """The line of the table of a pass that is not the first."""
+    """The table's line of a second pass."""
     goals = [Goal(each.how, iscsi.share, MOST, False, "%")]
     if each.steady and iscsi.header is not None:
         goals.append(Goal(f"{each.how}, header of a PDU", iscsi.header, HEADER, False, "bytes"))

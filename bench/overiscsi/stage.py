@@ -1,6 +1,7 @@
-"""A real target with a pair in front of it, and volumes that are written to it in one way or another.
+"""A real target behind a pair, and ways to write volumes to it.
 
-Each volume is written to the same unit, which is emptied before: what it then has is what this pass has written.
+All volumes are written to the same unit. It is emptied before each, so what it then holds is what this pass has
+written.
 """
 
 import os
@@ -26,29 +27,29 @@ PROTOCOLS = ("tcp", "iscsi")
 
 @dataclass(frozen=True)
 class Cost:
-    """What a volume has come to."""
+    """What it cost to write a volume."""
 
     share: float
-    """Percent of its bytes that east sent, and west."""
+    """What both sites sent on the wire, in percent of the volume's bytes."""
     header: float | None
     """Bytes of headers on the wire for each PDU, both directions; None where no PDU was understood."""
     identical: bool
 
     @staticmethod
     def values(tcp: "Cost", iscsi: "Cost") -> dict[str, float | None]:
-        """For tables."""
+        """Columns of a table."""
         return {"tcp": tcp.share, "iscsi": iscsi.share, "B/PDU": iscsi.header}
 
 
 class Stage:
-    """A pair, a target behind it, and the forward of one protocol."""
+    """A pair with a forward of one protocol, and a target behind it."""
 
     def __init__(self, pair: Pair, target: IscsiTarget) -> None:
         self._pair = pair
         self._target = target
 
     def cost(self, image: Path, write: "Writer") -> Cost:
-        """Have the image written. Raises ArrayFailure, OSError, bench.initiator's errors."""
+        """Write the image to the emptied unit; its cost. Raises ArrayFailure, OSError, bench.initiator's errors."""
         unit, size = self._target.units[0], image.stat().st_size
         for length in (0, size):
             os.truncate(unit, length)
@@ -59,14 +60,14 @@ class Stage:
         return Cost(100 * grown["wire"] / size, header, identical(image, unit))
 
     def _counts(self) -> dict[str, int]:
-        """Of both sites together; each PDU is counted by both."""
+        """Counts of both sites together. Each PDU is counted by both."""
         sites = [site.status()["bytes"] for site in self._pair.sites]
         return {name: sum(site[name] for site in sites) for name in ("wire", "pdus", "records_compressed")}
 
 
 @contextmanager
 def standing(directory: Path, protocol: str, size: int) -> Iterator[Stage]:
-    """For images of that size, with room for three of them in the stores."""
+    """A target and a pair for images of `size` bytes, with room for three of them in the stores."""
     directory.mkdir(exist_ok=True)
     settings = {"array": f'protocol = "{protocol}"\n'}
     with (
@@ -84,7 +85,7 @@ Writer = Callable[[Path, Address], None]
 
 
 def by_qemu(coroutines: int, command: int, digest: str = "none") -> Writer:
-    """qemu-img with commands of so many bytes at most; of several at once the order is nobody's plan."""
+    """Written by qemu-img, with commands of `command` bytes at most. The order of several at once is left to chance."""
     return partial(_by_qemu, coroutines, command, digest)
 
 
@@ -99,7 +100,7 @@ def _by_qemu(coroutines: int, command: int, digest: str, image: Path, address: A
 def by_ours(
     command: int, *, shuffled: bool = False, pdu: int = 256 * KIB, digests: bool = False, immediate: bool = True
 ) -> Writer:
-    """Our own initiator, eight commands at once, in an order that is drawn, if `shuffled`, and always the same."""
+    """Written by our own initiator, eight commands at once. `shuffled`: in a random order, which is always the same."""
     name = "CRC32C" if digests else "None"
     wishes = Wishes(IQN, send=pdu, header_digest=name, data_digest=name, immediate=immediate)
     return partial(_by_ours, command, shuffled, wishes)

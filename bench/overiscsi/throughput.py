@@ -1,9 +1,9 @@
-"""How fast the pair is when it understands iSCSI, beside the very same bytes as plain TCP, in turns.
+"""How fast the pair is when it understands iSCSI, compared with the very same bytes as plain TCP.
 
-One connection, one volume of random bytes a run, memory stores. Cold needs a volume that neither store has seen, so
-each protocol gets a new one in each round, and they take turns in being first. The medians count: what else the machine
-does makes single runs differ by more than what is compared here, so the ratio of the best ones, and that of the least
-CPU seconds of both sites together, stand beside them and say little alone.
+One connection writes one volume of random bytes a run; stores are in memory. A cold run needs a volume that neither
+store has seen, so each protocol gets a new one in each round, and the protocols take turns in being first. The medians
+count: single runs differ by more than what is compared here, because of what else the machine does. The ratios of the
+best runs, and of the least CPU seconds of both sites together, stand beside them and say little alone.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,30 +25,30 @@ MB = 10**6
 ROUNDS = 9
 PASSES = ("cold", "warm")
 COURSE = ("cold", "warm", "warm")
-"""Of a round with each protocol."""
+"""Runs of a round with each protocol."""
 LEAST_RATIO = 0.9
-"""Of iSCSI's throughput to TCP's, with PDUs of 64 KiB."""
+"""Goal: iSCSI's throughput divided by TCP's, with PDUs of 64 KiB."""
 LEAST_RATE = 100.0
-"""MB/s with PDUs of 8 KiB."""
+"""Goal: MB/s with PDUs of 8 KiB."""
 
 
 @dataclass(frozen=True)
 class Timed:
-    """One run, and what it took."""
+    """One run, and the CPU time that it took."""
 
     run: Run
     cpu: float
-    """Seconds that both sites used."""
+    """CPU seconds that both sites used."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A line of the table."""
+    """What a line of the table measures."""
 
     name: str
     conversation: Conversation
     goal: Callable[[float, float], Goal] | None = None
-    """From the ratio and iSCSI's rate in MB/s."""
+    """Makes the goal of the ratio and iSCSI's rate in MB/s; None: no goal."""
 
 
 SHAPES = (
@@ -61,7 +61,7 @@ SHAPES = (
 
 
 def throughput(bench: Bench) -> Iterator[Figure]:
-    """Each shape, cold and warm."""
+    """For each shape the cold and the warm runs."""
     size = max(8 * MIB, round(256 * MIB * bench.scale) >> 20 << 20)
     for shape in SHAPES[: bench.lines]:
         yield from _shape(bench, shape, size)
@@ -91,7 +91,10 @@ def _shape(bench: Bench, shape: Shape, size: int) -> Iterator[Figure]:
 
 
 def _see_understood(pair: Pair) -> None:
-    """What falls back is fast, and not what is to be measured. Raises LoadFailure."""
+    """Make sure that iSCSI was understood: what falls back to plain bytes is fast, but not what is to be measured.
+
+    Raises LoadFailure.
+    """
     for site in pair.sites:
         status = site.status()
         if status["peers"][0]["fallbacks"] or not status["bytes"]["pdus"]:
@@ -99,7 +102,7 @@ def _see_understood(pair: Pair) -> None:
 
 
 def judged(shape: Shape, name: str, tcp: list[Timed], iscsi: list[Timed]) -> Figure:
-    """The line of the table."""
+    """The table's line."""
     rates = [[cost.run.rate / MB for cost in costs] for costs in (tcp, iscsi)]
     plain, understood = map(median, rates)
     best, best_understood = map(max, rates)
