@@ -35,9 +35,9 @@ _MEANINGS = {
     ExitCode.FAILED: "it failed: data differs, chunks failed verification, `doctor` found a problem, the running site"
     " or `pair` refuses, files that `keygen` would make exist already, something cannot be read or written, the site's"
     " own certificate is not valid yet by this host's clock, or a part of Isthmus is missing",
-    ExitCode.USAGE: "wrong usage, and nothing was done: an unknown command, option or argument, a value that makes no"
-    " sense, no confirmation; `init` found mistakes in its options, or one of its files exists already; or this host"
-    " lacks what is needed, such as root for an emulated line",
+    ExitCode.USAGE: "wrong usage, and nothing was done: an unknown command, option or argument, a value that is not"
+    " understood, no confirmation; `init` found mistakes in its options, or one of its files exists already; or this"
+    " host lacks what is needed, such as root for an emulated line",
     ExitCode.CONFIGURATION: "the configuration has mistakes; all of them are listed on stderr",
     ExitCode.UNREACHABLE: "the running site does not answer at its status listener, or another site answers there",
     ExitCode.STORE: "the store is in use by another process, cannot be opened, or is in memory",
