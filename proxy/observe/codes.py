@@ -92,7 +92,7 @@ SHORT_PACKETS = Code(
     "IST-110",
     _WARNING,
     "Packets of full size are lost on the way to a peer, so short ones are sent.",
-    "let ICMP pass on that path, or lower the MTU; then `isthmus reload`",
+    "let ICMP pass on that path, or lower the MTU of the interface that leads there; then `isthmus reload`",
     logged=True,
 )
 OTHER_CONGESTION_CONTROL = Code(
