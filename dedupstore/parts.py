@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -108,7 +109,8 @@ def _present(path: Path) -> bool:
 
 
 def set_aside(path: Path, now: float) -> None:
-    """Move all parts into a directory of their own, and delete the oldest such copies beyond three. Raises OSError."""
+    """Move all parts into a directory of their own, and delete the oldest such copies beyond three. Raises OSError,
+    and all is where it was."""
     name = _SET_ASIDE + datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ")
     names = [name, *(f"{name}-{count}" for count in range(2, 100))]
     place = next(path / name for name in names if not (path / name).exists())
@@ -119,8 +121,13 @@ def set_aside(path: Path, now: float) -> None:
         _move(place, path)
         place.rmdir()
         raise
-    # If the clock was set back, this copy seems older than the others, and would be deleted at once.
-    others = [old for old in _set_aside_names(path) if old != place.name]
+    with suppress(OSError):  # an alarm names those that remain, and the next time they are deleted with this one
+        _delete_copies(path, place.name)
+
+
+def _delete_copies(path: Path, latest: str) -> None:
+    # If the clock was set back, the latest one seems older than the others, and would be deleted at once.
+    others = [old for old in _set_aside_names(path) if old != latest]
     for old in others[: 1 - _SET_ASIDE_KEPT]:
         _delete(path / old)
 

@@ -1,6 +1,8 @@
 """What lies in a store's directory and may be somebody else's, or lies elsewhere and is the store's."""
 
+import errno
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,28 @@ def test_the_newest_copy_survives_a_clock_that_was_set_back(filled: Path) -> Non
     kept = {(filled / name / "containers").read_bytes()[:9] for name in set_aside(filled)}
     assert len(kept) == 3
     assert b"foreign 3" in kept
+
+
+def test_a_copy_that_cannot_be_deleted_stops_no_site(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root's, say. The store had been moved by then: the start failed, and the next one did not say why."""
+    for count in range(3):
+        (filled / f"set-aside-{count}").mkdir()
+    (filled / "containers").write_bytes(b"foreign" * 100)
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", forbidden)
+        store = opened(filled)
+    replaced, copies = store.alarms
+    assert "is not a store's" in replaced
+    assert "set-aside-0, set-aside-1, set-aside-2, set-aside-20231114T221320Z" in copies
+    store.close()
+    (filled / "containers").write_bytes(b"foreign" * 100)
+    opened(filled).close()
+    assert set_aside(filled) == ["set-aside-2", "set-aside-20231114T221320Z", "set-aside-20231114T221320Z-2"]
+
+
+def forbidden(path: Path, **_: object) -> None:
+    if "set-aside" in path.name:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
 def stays(path: Path, treasure: Path, wrong: str) -> None:
