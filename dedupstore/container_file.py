@@ -41,6 +41,8 @@ class ContainerFile:
     def __init__(self, path: Path) -> None:
         """Open or create the file. Raises OSError. `identity` or `begin` has to be called next: they set the layout."""
         self.layout = LARGE
+        self._page = aligned(PAGE_BYTES)
+        """For `probe`: taken now, so that it says how the disk is, and not the host's memory."""
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._direct = self._file
         with suppress(OSError):
@@ -116,7 +118,7 @@ class ContainerFile:
         The file has that page from the beginning: otherwise a full disk would not take it, though it takes containers
         in place of others.
         """
-        self._write(aligned(PAGE_BYTES), PAGE_BYTES, self._direct)
+        self._write(self._page, PAGE_BYTES, self._direct)
 
     def load(self, slot: int, container: int, memory: memoryview) -> Container:
         """Reader: read a slot into `memory`, which has its length. Raises Damaged if that container is not in it."""

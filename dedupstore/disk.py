@@ -11,7 +11,7 @@ from itertools import accumulate, islice, takewhile
 from os import PathLike
 from pathlib import Path
 
-from dedupstore.container import Container, Layout, aligned
+from dedupstore.container import Container, Layout
 from dedupstore.disk_cache import MOST_UNWRITTEN, DiskCache
 from dedupstore.errors import DiskFull, FileTooLong, IndexFull, StoreFault, StoreUnusable
 from dedupstore.index import Change
@@ -150,12 +150,13 @@ class DiskStore(DiskCache):
         """As ChunkStore says."""
         with self._lock:
             containers = list(self._roster)
-        scratch = aligned(self._layout.slot_bytes)
+            scratch = self._take_memory()
         sound, invalid = 0, self._figures.invalid
         for done, container in enumerate(containers, 1):
             sound += self._verify_container(container, scratch)
             if progress:
                 progress(done, len(containers))
+        self._slab.give(scratch)
         self._write_all()
         return sound, self._figures.invalid - invalid
 

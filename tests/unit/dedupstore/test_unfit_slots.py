@@ -176,6 +176,26 @@ def test_a_disk_that_works_again_is_an_alarm_no_more(store: ChunkStore, disk: Di
     assert store.verify()[1] == 0
 
 
+def test_a_host_without_memory_does_not_keep_a_disk_from_being_tried(
+    store: ChunkStore, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It passed for a defect of the store, each second, and closing the store ended with it."""
+
+    def out_of_memory(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    disk.bad = range(SLOTS + 1)
+    fill(store, range(A_CONTAINER * 2))
+    disk.bad = range(0)
+    disk.now += 641
+    monkeypatch.setattr("dedupstore.container.mmap.mmap", out_of_memory)
+    assert due(store)
+    store.write()
+    assert healthy(store)
+    fill(store, range(1000, 1000 + A_CONTAINER))
+    assert store.verify() == (store.figures().chunks, 0)
+
+
 def fail_while_full(store: ChunkStore, disk: Disk) -> None:
     """The disk is full, and takes nothing at all until it is time to try it again."""
     disk.full = True
