@@ -42,7 +42,7 @@ class ContainerFile:
         """Open or create the file. Raises OSError. `identity` or `begin` has to be called next: they set the layout."""
         self.layout = LARGE
         self._page = aligned(PAGE_BYTES)
-        """For `probe`: taken now, so that it says how the disk is, and not the host's memory."""
+        """For `probe` and `try_reading`: taken now, so that they say how the disk is, and not the host's memory."""
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._direct = self._file
         with suppress(OSError):
@@ -119,6 +119,10 @@ class ContainerFile:
         in place of others.
         """
         self._write(self._page, PAGE_BYTES, self._direct)
+
+    def try_reading(self) -> None:
+        """Read the superblock from the disk itself. Raises StoreFault if the disk does not give it."""
+        self._read(self._page, 0, self._direct)
 
     def load(self, slot: int, container: int, memory: memoryview) -> Container:
         """Reader: read a slot into `memory`, which has its length. Raises Damaged if that container is not in it."""

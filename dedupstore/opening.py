@@ -3,6 +3,7 @@
 `parts` implements what the second rule says of the directory, `fitting` the third and the fourth rule.
 """
 
+import errno
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -129,8 +130,8 @@ def _open_pair(path: Path, sizes: Sizes, walk: bool) -> tuple[ContainerFile, Ind
     containers = ContainerFile(path / "containers")
     try:
         if walk:  # before LMDB opens the index: a damaged one may make it end the process
-            _walk(path / "index")
-        index = _open_index(path / "index", sizes, walked=walk)
+            _walk(path / "index", containers)
+        index = _open_index(path / "index", containers, sizes, walked=walk)
     except BaseException:
         containers.close()
         raise
@@ -142,7 +143,7 @@ def _open_pair(path: Path, sizes: Sizes, walk: bool) -> tuple[ContainerFile, Ind
         raise
 
 
-def _open_index(path: Path, sizes: Sizes, *, walked: bool) -> Index:
+def _open_index(path: Path, containers: ContainerFile, sizes: Sizes, *, walked: bool) -> Index:
     data = path / "data.mdb"
     present = data.stat().st_size if data.is_file() else 0
     try:
@@ -150,12 +151,24 @@ def _open_index(path: Path, sizes: Sizes, *, walked: bool) -> Index:
     except StoreFault as fault:
         if type(fault) is StoreFault and not walked:
             with suppress(OSError):
-                _walk(path)  # a damaged index may claim more pages than LMDB finds memory for
+                _walk(path, containers)  # a damaged index may claim more pages than LMDB finds memory for
         raise
 
 
-def _walk(index: Path) -> None:
-    if found := problems(index):
+def _walk(index: Path, containers: ContainerFile) -> None:
+    """Raise Damaged if the index is, or a part of it cannot be read.
+
+    Raises StoreFault or OSError if that is no fault of the index: nothing else can be read there, or the host has no
+    memory, say. It may pass, and the store is worth waiting for.
+    """
+    try:
+        found = problems(index)
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+        containers.try_reading()
+        raise Damaged(f"the index cannot be read: {parts.in_words(error)}") from error
+    if found:
         raise Damaged(f"the index is damaged: {found[0]}")
 
 
@@ -170,7 +183,7 @@ def _identify(containers: ContainerFile, index: Index, new: Layout, walked: bool
     containers.complete()
     if walked or not meta.clean:
         if not walked:
-            _walk(index.path)
+            _walk(index.path, containers)
         index.check()
     return meta
 

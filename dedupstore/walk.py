@@ -1,6 +1,5 @@
 """Checks every page of an index that nobody has open, to see whether LMDB may open it (FORMAT.md, `index/`)."""
 
-import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,8 +23,16 @@ def problems(path: Path) -> list[str]:
     """What a walk over every page of the index in that directory finds wrong; takes 2 to 4 s for 100 MB.
 
     LMDB is not used for it: it trusts its file, and may end the process if a page is damaged. Nothing may write
-    meanwhile. An index that does not exist, or is empty, has no problems. Raises OSError if it cannot be read.
+    meanwhile. An index that does not exist, or is empty, has no problems. Raises OSError if it cannot be read, when
+    that was tried again either.
     """
+    try:
+        return _walked(path)
+    except OSError:  # what a disk does not give once it may give the next time
+        return _walked(path)
+
+
+def _walked(path: Path) -> list[str]:
     try:
         with open(path / "data.mdb", "rb") as file:
             length = os.fstat(file.fileno()).st_size
@@ -35,9 +42,7 @@ def problems(path: Path) -> list[str]:
                 found = list(_unseen(file))
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return []  # opening it will show what is wrong
-    except (offline.VerifyError, StructError, OSError) as error:
-        if isinstance(error, OSError) and error.errno != errno.EIO:
-            raise
+    except (offline.VerifyError, StructError) as error:
         return [str(error)]
     return found
 

@@ -5,11 +5,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from dedupstore.errors import StoreUnusable
 from tests.conformance.filling import healthy, held
+from tests.unit.dedupstore.failing_disk import Disk
 from tests.unit.dedupstore.stores import FIVE, failing, opened
 
 
@@ -53,6 +55,43 @@ def test_trouble_of_the_hosts_is_no_reason_to_set_an_index_aside(filled: Path, m
     store.close()
 
 
+@pytest.fixture
+def unreadable(filled: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store whose holder died, and a disk that gives nothing of its index; the walk over that sees it."""
+
+    def failing_walk(file: str) -> list[str]:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), file)
+
+    (filled / "lock").write_text("process 1 on somewhere since long\n")
+    monkeypatch.setattr("lmdb.verify.verify", failing_walk)
+    return filled
+
+
+def test_an_index_that_cannot_be_read_is_set_aside(unreadable: Path) -> None:
+    """LMDB would end the process there. A part of the disk is bad, and a site is worth more than what is warm."""
+    store = opened(unreadable)
+    assert "the index cannot be read: Input/output error" in store.alarms[0]
+    assert list(unreadable.glob("set-aside-*"))
+    store.close()
+
+
+def test_a_disk_of_which_nothing_can_be_read_costs_no_store(
+    unreadable: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be back in a minute, as one on a network. All that was warm was set aside, and the start failed as well,
+    since an empty store could not be made either."""
+    disk.read_error = errno.EIO
+    for _ in range(2):
+        with pytest.raises(StoreUnusable, match="the disk failed: Input/output error; see to the disk"):
+            opened(unreadable)
+    assert not list(unreadable.glob("set-aside-*"))
+    monkeypatch.undo()
+    store = opened(unreadable)
+    assert held(store, FIVE) == list(FIVE)
+    assert healthy(store)
+    store.close()
+
+
 def test_a_directory_that_cannot_be_listed_leaves_nothing_open(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies that were set aside are looked for last, when all files are open."""
     before = len(os.listdir("/proc/self/fd"))
@@ -76,7 +115,7 @@ def test_a_file_system_that_maps_no_file_damages_nothing(
         raise OSError(error, os.strerror(error))
 
     with monkeypatch.context() as patched:
-        patched.setattr("dedupstore.readers.mmap.mmap", unmapped)
+        patched.setattr("dedupstore.readers.mmap", SimpleNamespace(mmap=unmapped))
         patched.setattr("dedupstore.index.lmdb.open", unmapped)
         with pytest.raises(StoreUnusable, match=r"cannot be mapped on its file system .*; configure a path on a local"):
             opened(filled)
