@@ -54,7 +54,6 @@ _DAMAGED = (
     lmdb.CorruptedError,
     lmdb.InvalidError,
     lmdb.PageNotFoundError,
-    lmdb.PanicError,
     lmdb.VersionMismatchError,
     lmdb.IncompatibleError,
     lmdb.BadTxnError,
@@ -480,6 +479,8 @@ def _fault(error: Exception) -> StoreFault:
     code = error.code if isinstance(error, lmdb.Error) else getattr(error, "errno", 0)
     if isinstance(error, lmdb.MapFullError | lmdb.TxnFullError):
         return IndexFull("the index map is full")
+    if isinstance(error, lmdb.PanicError):
+        return StoreFault("since a write to it failed, it needs a restart")
     if isinstance(error, _DAMAGED) or code in _NOT_AN_INDEX:
         return Damaged(f"the index is damaged: {error}")
     if code in (errno.ENOSPC, errno.EDQUOT):

@@ -4,7 +4,9 @@ import errno
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
+import lmdb
 import pytest
 
 from dedupstore import container_file, open_store
@@ -211,6 +213,48 @@ def test_containers_that_cannot_be_read_leave_their_slots_to_others(
     assert held(store, range(A_CONTAINER * SLOTS)) == list(range(A_CONTAINER * 3, A_CONTAINER * SLOTS))
     assert store.figures().containers == SLOTS
     assert store.verify() == (A_CONTAINER * SLOTS, 0)
+    store.close()
+
+
+class PanickedEnvironment:
+    """LMDB's, whose write of a first page has failed: nothing more is written before it is opened anew."""
+
+    def __init__(self, environment: Any) -> None:
+        self._environment = environment
+        self.panicked = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._environment, name)
+
+    def begin(self, *args: Any, write: bool = False) -> Any:
+        if write and self.panicked:
+            error: Any = lmdb.PanicError("mdb_txn_begin: MDB_PANIC")
+            error.code = -30795
+            raise error
+        return self._environment.begin(*args, write=write)
+
+
+def test_an_index_that_lmdb_gave_up_waits_for_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was said to be damaged, and that an empty one would take its place."""
+    made: list[PanickedEnvironment] = []
+
+    def opening(*args: Any, **options: Any) -> PanickedEnvironment:
+        made.append(PanickedEnvironment(lmdb_open(*args, **options)))
+        return made[-1]
+
+    lmdb_open = lmdb.open
+    monkeypatch.setattr("dedupstore.index.lmdb.open", opening)
+    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20)
+    fill(store, range(A_CONTAINER * 2))
+    made[0].panicked = True
+    fill(store, range(100, 100 + A_CONTAINER))
+    (alarm,) = store.alarms
+    assert "cannot be used (since a write to it failed, it needs a restart); see to the disk" in alarm
+    assert fetch(store, name_of(0)) == chunk(0)
+    store.close()
+    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20)
+    assert held(store, range(A_CONTAINER)) == list(range(A_CONTAINER))
+    assert healthy(store)
     store.close()
 
 
