@@ -69,11 +69,12 @@ def _refuse_links(path: Path, names: tuple[str, ...]) -> None:
 
 
 def refuse_strangers(path: Path) -> None:
-    """Refuse a directory `containers`, and an `index` without a store's files. No store makes these: they are somebody
-    else's, as are podman's images in /var/lib. Raises StoreUnusable or OSError."""
+    """Refuse `containers` that is no plain file, and an `index` without a store's files. No store makes these: they are
+    somebody else's, as are podman's images in /var/lib. Raises StoreUnusable or OSError."""
     place, index = path / "containers", path / "index"
-    if place.is_dir():
-        raise StoreUnusable(f"store {path}: {place} is a directory, which no store makes; {_APART}")
+    if place.exists() and not place.is_file():
+        kind = "a directory" if place.is_dir() else "a device, a pipe or a socket"
+        raise StoreUnusable(f"store {path}: {place} is {kind}, which no store makes; {_APART}")
     found = {entry.name for entry in index.iterdir()} - {_EMPTY_DISK} if index.is_dir() else set()
     if found and found.isdisjoint(FILES):
         raise StoreUnusable(f"store {path}: {index / min(found)} is nothing that a store makes; {_APART}")

@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,16 @@ def test_a_directory_of_that_name_is_somebody_elses(path: Path) -> None:
     image = path / "containers" / "storage" / "image"
     stays(path, image, f"{path}/containers is a directory, which no store makes")
     assert sorted(entry.name for entry in path.iterdir()) == ["containers", "lock"]
+
+
+@pytest.mark.parametrize("action", [opened, purge_store])
+def test_a_device_or_a_pipe_is_somebody_elses(path: Path, action: Callable[[Path], object]) -> None:
+    """A disk has no length, and so passed for an empty file: its first bytes were written over."""
+    path.mkdir()
+    os.mkfifo(path / "containers")
+    with pytest.raises(StoreUnusable, match=f"{path}/containers is a device, a pipe or a socket, which no store makes"):
+        action(path)
+    assert sorted(os.listdir(path)) == ["containers", "lock"]
 
 
 def test_so_is_what_else_lies_in_a_directory_called_index(path: Path) -> None:
