@@ -50,14 +50,14 @@ class Reader:
         self.clean = meta[b"clean"] == b"\1"
         self.places = {name: struct.unpack("<QHII", place) for name, place in chunks.items()}
         self.rows = {number(key): struct.unpack("<IHIQQ", row) for key, row in rows.items()}
+        self._holders = {row[0]: container for container, row in sorted(self.rows.items())}
         self.peers = {peer: (struct.unpack("<Q", note[:8])[0], note[8:]) for peer, note in peers.items()}
         self.beliefs = {(key[:16], number(key[16:])): int.from_bytes(bits, "little") for key, bits in beliefs.items()}
         self._check_index()
 
     def _check_index(self) -> None:
         self._hold(all(0 < container < self.next for container in self.rows), "ids are below the next one")
-        slots = [slot for slot, *_ in self.rows.values()]
-        self._hold(len(slots) == len(set(slots)) and all(slots), "each container has a slot of its own, from 1 on")
+        self._hold(all(slot > 0 for slot in self._holders), "slots count from 1")
         self._hold(all(before < container for container, (*_, before) in self.rows.items()), "containers before")
         for container, (_, entries, used, _, _) in self.rows.items():
             own = [place for place in self.places.values() if place[0] == container]
@@ -70,9 +70,10 @@ class Reader:
         """Each fingerprint that the index leads to, and the chunk; None if what lies there is not that chunk."""
         with self._containers.open("rb") as file:
             for name, (container, _, offset, length) in self.places.items():
-                if container not in self.rows:
+                slot = self.rows[container][0] if container in self.rows else 0
+                if self._holders.get(slot) != container:
                     continue
-                file.seek(self.rows[container][0] * self.slot_bytes + DATA_AREA[self.slot_bytes] + offset)
+                file.seek(slot * self.slot_bytes + DATA_AREA[self.slot_bytes] + offset)
                 data = file.read(length)
                 yield name, data if hash_of(data) == name else None
 

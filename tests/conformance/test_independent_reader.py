@@ -19,6 +19,7 @@ from tests.conformance.filling import A_CONTAINER, fetch, fill, name_of
 from tests.conformance.independent_reader import Reader
 from tests.forking import FORKING
 from tests.patience import PATIENCE
+from tests.unit.dedupstore.stores import put_in_index
 
 SIZE = 64 << 20
 CACHE = 32 << 20
@@ -143,6 +144,22 @@ def test_a_store_with_chunks_that_were_dropped(tmp_path: Path) -> None:
     assert store.verify() == (len(FIVE) - 1, 1)
     store.close()
     assert agrees(tmp_path).sound().keys() == {name_of(number) for number in FIVE if number != A_CONTAINER + 3}
+
+
+def test_two_containers_that_say_they_have_one_slot(tmp_path: Path) -> None:
+    """As a transaction may leave them that failed when the slot had been written over."""
+    store = open_store("disk", SIZE, tmp_path, CACHE)
+    fill(store, FIVE)
+    store.close()
+    key = (2).to_bytes(8, "big")
+    row = put_in_index(tmp_path, b"container", key, b"")
+    assert row is not None
+    put_in_index(tmp_path, b"container", key, (3).to_bytes(4, "little") + row[4:])
+    found = dict(Reader(tmp_path).chunks())
+    store = open_store("disk", SIZE, tmp_path, CACHE)
+    assert {name: fetch(store, name) for name in store.fingerprints()} == found
+    assert len(found) == len(FIVE) - A_CONTAINER
+    store.close()
 
 
 def test_a_store_whose_owner_was_killed(tmp_path: Path) -> None:
