@@ -89,6 +89,13 @@ class Reader:
                 if holder == container:
                     self._hold(entries[entry] == (name, offset, length), f"entry {entry} of container {container}")
 
+    def has_directory(self, container: int) -> bool:
+        """Whether what is in front of the container is its own, and right."""
+        before = len(self.broken)
+        self._directory(container)
+        found, self.broken = self.broken[before:], self.broken[:before]
+        return not found
+
     def _directory(self, container: int) -> list[tuple[bytes, int, int]]:
         """Fingerprint, offset and length of each chunk of the container."""
         slot, *_, sealed, _ = self.rows[container]

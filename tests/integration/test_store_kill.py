@@ -2,7 +2,7 @@
 
 Rows 9 and 10 of the fault table: after each kill the store opens without an alarm, everything it says it holds is
 there and right, a second look finds nothing more to drop, and it goes on from there. What a kill may cost is the
-container being filled, those not yet written, and the old one whose slot was just being written over.
+container being filled, those not yet committed, and the old ones whose slots were just being written over.
 """
 
 import os
