@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dedupstore.disk import CACHE_BYTES, DiskStore
-from dedupstore.errors import StoreUnusable
+from dedupstore.errors import StoreFault, StoreUnusable
 from dedupstore.memory import MemoryStore
 from dedupstore.parts import purge
 from dedupstore.store import ChunkStore
@@ -76,6 +76,8 @@ def verify_store(
     try:
         sound, dropped = store.verify(progress)
         return Verified(sound, dropped, store.whole and not dropped, store.alarms)
+    except StoreFault as fault:
+        raise StoreUnusable(f"store {path} cannot be verified: {fault}; see to the disk") from fault
     finally:
         store.close()
 

@@ -425,6 +425,8 @@ class DiskCache(ContainerStore):
             try:
                 held = self._file.load(row.slot, container, scratch)
             except StoreFault as fault:
+                if not isinstance(fault, Damaged):
+                    self._file.try_reading()  # a disk that gives nothing at all says nothing of any container
                 return self._verified_in_vain(container, fault)
         verdicts = [self._verify_chunk(held, entry, row) for entry in range(len(held.fingerprints))]
         if row.settled and row.entries and verdicts.count(None) == len(verdicts):

@@ -199,7 +199,7 @@ class ChunkStore(Protocol):
     def verify(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
         """Writer: read and verify everything; returns how many chunks are sound, and how many were dropped.
 
-        `progress` is called with (done, all) containers.
+        `progress` is called with (done, all) containers. Raises StoreFault if the disk gives nothing at all.
         """
 
     def close(self) -> None:

@@ -9,13 +9,13 @@ from typing import Any
 import lmdb
 import pytest
 
-from dedupstore import container_file, open_store
-from dedupstore.errors import ChunkInvalid, ChunkMissing
+from dedupstore import container_file, open_store, verify_store
+from dedupstore.errors import ChunkInvalid, ChunkMissing, StoreUnusable
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, healthy, held, name_of, put
 from tests.patience import PATIENCE
 from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk, gives_back_all
-from tests.unit.dedupstore.stores import SIZE
+from tests.unit.dedupstore.stores import FIVE, SIZE
 
 
 def evict_from_cache(store: ChunkStore) -> None:
@@ -336,6 +336,36 @@ def test_verify_finds_what_nobody_asked_for(store: ChunkStore, tmp_path: Path) -
     assert store.verify() == (total - A_CONTAINER - 2, A_CONTAINER + 2)
     assert store.verify() == (total - A_CONTAINER - 2, 0)
     assert store.find(name_of(2 * A_CONTAINER)) is None
+
+
+def test_a_disk_that_gives_nothing_is_not_verified(filled: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was away for a moment, and all that it holds was dropped."""
+
+    def going_away(file: int, buffers: list[Any], offset: int) -> int:
+        if offset >= 2 * CONTAINER_BYTES:
+            disk.read_error = errno.EIO
+        return disk.preadv(file, buffers, offset)
+
+    monkeypatch.setattr(container_file, "preadv", going_away)
+    with pytest.raises(
+        StoreUnusable, match=f"store {filled} cannot be verified: the disk failed: Input/output error; "
+    ):
+        verify_store(filled, SIZE, 32 << 20)
+    monkeypatch.undo()
+    assert verify_store(filled, SIZE, 32 << 20) == (len(FIVE), 0, True, ())
+
+
+def test_what_a_disk_does_not_give_is_dropped_if_it_gives_anything_at_all(
+    store: ChunkStore, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bad_place(file: int, buffers: list[Any], offset: int) -> int:
+        if offset == 3 * CONTAINER_BYTES:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return disk.preadv(file, buffers, offset)
+
+    fill(store, range(A_CONTAINER * SLOTS))
+    monkeypatch.setattr(container_file, "preadv", bad_place)
+    assert store.verify() == (A_CONTAINER * (SLOTS - 1), A_CONTAINER)
 
 
 def test_prefetch_brings_the_next_container(store: ChunkStore) -> None:
