@@ -66,8 +66,9 @@ class ContainerFile:
     def identity(self) -> bytes:
         """Read the store's identity, and the layout, from the superblock. Raises Damaged if that is not sound."""
         block = bytearray(SUPERBLOCK_BYTES)
-        if self._read(memoryview(block), 0, self._file) < SUPERBLOCK_BYTES:
-            raise Damaged("the superblock is cut short")
+        length = self._read(memoryview(block), 0, self._file)
+        if length < SUPERBLOCK_BYTES:
+            raise Damaged("the superblock is cut short" if length else "the file `containers` is gone, or empty")
         magic, version, slot_bytes, identity = _SUPERBLOCK.unpack_from(block)
         if magic != _MAGIC:
             raise Damaged("the file `containers` is not a store's")

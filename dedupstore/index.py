@@ -477,12 +477,13 @@ def _translated() -> Iterator[None]:
 
 def _fault(error: Exception) -> StoreFault:
     code = error.code if isinstance(error, lmdb.Error) else getattr(error, "errno", 0)
+    words = getattr(error, "strerror", None) or error
     if isinstance(error, lmdb.MapFullError | lmdb.TxnFullError):
         return IndexFull("the index map is full")
     if isinstance(error, lmdb.PanicError):
         return StoreFault("since a write to it failed, it needs a restart")
     if isinstance(error, _DAMAGED) or code in _NOT_AN_INDEX:
-        return Damaged(f"the index is damaged: {error}")
+        return Damaged(f"the index is damaged: {words}")
     if code in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull("the disk has no room for the index")
-    return StoreFault(f"the index failed: {error}")
+    return StoreFault(f"the index failed: {words}")

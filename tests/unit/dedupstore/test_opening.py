@@ -95,8 +95,8 @@ def with_an_index_of_version_2(file: Path) -> None:
 
 SPOILT = {
     "superblock is cut short": spoil_nothing_but("containers", lambda file: os.truncate(file, 40)),
-    "superblock is cut short ": spoil_nothing_but("containers", lambda file: os.truncate(file, 0)),
-    "superblock is cut short  ": spoil_nothing_but("containers", lambda file: file.unlink()),
+    "the file `containers` is gone, or empty": spoil_nothing_but("containers", lambda file: os.truncate(file, 0)),
+    "the file `containers` is gone, or empty ": spoil_nothing_but("containers", lambda file: file.unlink()),
     "not a store's": spoil_nothing_but("containers", lambda file: file.write_bytes(b"something else " * 9999)),
     "does not match its hash": spoil_nothing_but("containers", lambda file: edit(file, 17, b"\xff\xff\xff")),
     "is of version 2, this software knows 1": spoil_nothing_but("containers", of_another_version),
