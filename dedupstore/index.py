@@ -120,10 +120,7 @@ class Index:
         with _translated():
             path.mkdir(mode=0o700, exist_ok=True)
             make_table(path / "lock.mdb")
-            self._env = lmdb.open(
-                os.fsencode(path), map_bytes, metasync=False, mode=0o600, readahead=False,
-                max_readers=READERS, max_dbs=8, max_spare_txns=2,
-            )  # fmt: skip
+            self._env = self._opened(map_bytes)
         try:
             self.page_bytes: int = self._env.stat()["psize"]
             """The page size of the host that made the index: 4 KiB on most, 16 or 64 on some (LMDB takes 32 for 64)."""
@@ -133,6 +130,18 @@ class Index:
             self._open_databases()
         except BaseException:
             self._env.close()
+            raise
+
+    def _opened(self, map_bytes: int) -> lmdb.Environment:
+        new = not self._data.exists()
+        try:
+            return lmdb.open(
+                os.fsencode(self.path), map_bytes, metasync=False, mode=0o600, readahead=False,
+                max_readers=READERS, max_dbs=8, max_spare_txns=2,
+            )  # fmt: skip
+        except lmdb.Error:
+            if new:  # a full disk may have taken half of what LMDB begins with: the next time that would be damage
+                self._data.unlink(missing_ok=True)
             raise
 
     def _check_length(self) -> None:

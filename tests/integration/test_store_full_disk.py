@@ -135,6 +135,7 @@ def test_a_disk_with_too_little_room_for_an_empty_store(small_disk: Path, pages:
         opening = subprocess.run(command, check=False, capture_output=True, text=True)
         assert (opening.returncode, opening.stderr) == (0, "")
         assert opening.stdout.endswith("; make room on the disk\n")
+    assert not list(small_disk.rglob("set-aside-*")), "there is nothing yet that could be damaged"
 
 
 def test_a_disk_that_cannot_be_written(small_disk: Path) -> None:
