@@ -60,7 +60,7 @@ def open_files(
             lock.release(orderly=not lock.orphaned)
             raise
     except (OSError, StoreFault) as error:
-        words = f"{parts.in_words(error)}; {parts.remedy_for(error)}"
+        words = f"{parts.in_words(error)}; {parts.remedy_for(error, path)}"
         raise StoreUnusable(f"store {path} cannot be opened: {words}") from error
 
 

@@ -47,7 +47,7 @@ def purge(path: Path) -> None:
             raise
         lock.release()
     except OSError as error:
-        raise StoreUnusable(f"store {path} cannot be purged: {in_words(error)}; {remedy_for(error)}") from error
+        raise StoreUnusable(f"store {path} cannot be purged: {in_words(error)}; {remedy_for(error, path)}") from error
 
 
 def make(path: Path) -> None:
@@ -172,10 +172,15 @@ def in_words(error: BaseException) -> str:
     return f"{error.strerror} ({error.filename})" if error.filename else error.strerror
 
 
-def remedy_for(error: BaseException) -> str:
-    """What an operator may do about the error."""
-    if isinstance(error, DiskFull):  # its cause, as LMDB reports it, may be an I/O error
-        return _REMEDIES[errno.ENOSPC]
+def remedy_for(error: BaseException, path: Path) -> str:
+    """What an operator may do about the error of the store in that directory."""
     cause = error.__cause__ or error
     code = getattr(cause, "errno", None) or getattr(cause, "code", None)
-    return _REMEDIES.get(code, "see to the disk, or configure another path")
+    if isinstance(error, DiskFull):  # its cause, as LMDB reports it, may be an I/O error
+        code = errno.ENOSPC
+    remedy = _REMEDIES.get(code, "see to the disk, or configure another path")
+    if code == errno.ENOSPC:
+        with suppress(OSError):
+            if names := _set_aside_names(path):
+                return f"{remedy}: delete {', '.join(names)} in {path}"
+    return remedy

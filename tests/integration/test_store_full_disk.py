@@ -5,6 +5,7 @@ oldest instead of growing, and is whole when it is opened again.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -136,6 +137,24 @@ def test_a_disk_with_too_little_room_for_an_empty_store(small_disk: Path, pages:
         assert (opening.returncode, opening.stderr) == (0, "")
         assert opening.stdout.endswith("; make room on the disk\n")
     assert not list(small_disk.rglob("set-aside-*")), "there is nothing yet that could be damaged"
+
+
+def test_a_store_that_is_set_aside_and_leaves_no_room_for_another(small_disk: Path) -> None:
+    """It is what fills the disk, and no word was said of it."""
+    path = small_disk / "store"
+    store = open_store("disk", SIZE, path)
+    fill_and_check(store, 0, 3)
+    store.close()
+    with (path / "containers").open("r+b") as file:
+        file.write(b"foreign!")
+    take_the_rest(small_disk)
+    for _ in range(2):
+        with pytest.raises(StoreUnusable, match=rf"make room on the disk: delete set-aside-\S+ in {path}$"):
+            open_store("disk", SIZE, path)
+    shutil.rmtree(next(path.glob("set-aside-*")))
+    store = open_store("disk", SIZE, path)
+    fill_and_check(store, 0, 2)
+    store.close()
 
 
 def test_a_disk_that_cannot_be_written(small_disk: Path) -> None:
