@@ -38,7 +38,8 @@ def open_store(
 ) -> ChunkStore:
     """The store that an operator asked for: mode "memory", or "disk" with the path of its directory.
 
-    `keep`: a store that cannot be trusted is refused and stays in its place. Raises StoreBusy or StoreUnusable.
+    `keep`: a store that cannot be trusted, or is not all there, is refused and stays as it is.
+    Raises StoreBusy or StoreUnusable.
     """
     if mode == "memory":
         return MemoryStore(size_bytes, clock)

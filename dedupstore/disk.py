@@ -62,7 +62,8 @@ class DiskStore(DiskCache):
         """Open or create the store; reads the list of containers. `clock` tells seconds since the epoch.
 
         `new`: the layout of containers if there is no store yet; None: as suits its size. `walk`: check every page of
-        the index before anything is looked up, even if it was closed in order. `keep`: set nothing aside.
+        the index before anything is looked up, even if it was closed in order. `keep`: set nothing aside,
+        and drop nothing that a file too short does not have.
 
         Raises StoreBusy, which names the holder, or StoreUnusable, which names the remedy.
         """

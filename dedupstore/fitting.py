@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from dedupstore.container import LARGE, PAGE_BYTES, SMALL, Layout
 from dedupstore.container_file import ContainerFile
+from dedupstore.errors import StoreUnusable
 from dedupstore.index import Change, Index, Meta
 from dedupstore.roster import Row
 
@@ -48,15 +49,18 @@ def containers_of(size_bytes: int) -> int:
 
 
 def fit(
-    containers: ContainerFile, index: Index, meta: Meta, sizes: Sizes, alarms: dict[str, str]
+    containers: ContainerFile, index: Index, meta: Meta, sizes: Sizes, alarms: dict[str, str], *, keep: bool
 ) -> tuple[Index, list[tuple[int, Row]]]:
     """Drop what does not fit. Returns the index, perhaps a new one, and the rows of the containers that stay, oldest
-    first."""
+    first. `keep`: nothing is dropped because the file is too short; raises StoreUnusable instead."""
     rows = index.rows()
     slots = sizes.slots(containers.layout)
     kept = _within_file(rows, containers)
     if len(kept) < len(rows):
         lost = f"{len(rows) - len(kept)} containers are lost"
+        if keep:
+            wrong = f"store {index.path.parent} cannot be opened: its file `containers` is too short"
+            raise StoreUnusable(f"{wrong}; put all of it back, or {lost} when the site starts next")
         alarms["short"] = f"The file `containers` is too short: {lost}. The others are used; a restart ends this alarm."
     kept = sorted(_one_a_slot(kept), key=lambda one: (one[1].sealed, one[0]))
     kept = [(container, row) for container, row in kept if 1 <= row.slot <= slots]

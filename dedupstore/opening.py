@@ -47,7 +47,7 @@ def open_files(
     """Open or create the store.
 
     `new`: the layout of a store that is created. `walk`: walk over the index even if it was closed in order. `keep`: a
-    store that cannot be trusted is refused, and stays in its place. Raises StoreBusy or StoreUnusable.
+    store that cannot be trusted, or is not all there, is refused and stays as it is. Raises StoreBusy or StoreUnusable.
     """
     if size_bytes < LEAST_BYTES:
         raise StoreUnusable(f"a disk store of {size_bytes} bytes is too small; give it at least 64 MiB")
@@ -85,21 +85,23 @@ def _open_owned(
     if keep:
         parts.refuse_half(path)
     try:
-        return _open_trusted(path, lock, sizes, walk, {})
+        return _open_trusted(path, lock, sizes, walk, keep, {})
     except Damaged as fault:
         if keep:
             remedy = "the next start of the site sets it aside; if another release made it, that one can use it"
             raise StoreUnusable(f"store {path} cannot be trusted: {fault}; {remedy}") from fault
         parts.set_aside(path, clock())
         replaced = f"The store {path} could not be trusted ({fault}); an empty one took its place."
-        return _open_trusted(path, lock, sizes, False, {"replaced": replaced})
+        return _open_trusted(path, lock, sizes, False, False, {"replaced": replaced})
 
 
-def _open_trusted(path: Path, lock: StoreLock, sizes: Sizes, walk: bool, alarms: dict[str, str]) -> StoreFiles:
+def _open_trusted(
+    path: Path, lock: StoreLock, sizes: Sizes, walk: bool, keep: bool, alarms: dict[str, str]
+) -> StoreFiles:
     """Open or create the store. Raises Damaged, and leaves nothing open, if what is there cannot be trusted."""
     containers, index, meta = _open_pair(path, sizes, walk)
     try:
-        index, rows = fit(containers, index, meta, sizes, alarms)
+        index, rows = fit(containers, index, meta, sizes, alarms, keep=keep)
         epochs = (os.urandom(8), *meta.epochs)[:_EPOCHS_KEPT]
         next_id = max([meta.next, *(container + 1 for container, _ in rows)])
         _begin_epoch(path, index, meta._replace(epochs=epochs, next=next_id, clean=False))

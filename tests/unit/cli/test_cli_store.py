@@ -78,6 +78,18 @@ def test_stats_of_another_releases_store_leave_it_where_it_is(isthmus: Isthmus, 
     assert (again.exit_code, json.loads(again.stdout)["chunks"]) == (0, len(CHUNKS))
 
 
+def test_stats_of_a_store_that_is_not_all_there_take_nothing_from_it(isthmus: Isthmus, filled: Path) -> None:
+    """It may be on its way back, from a backup. What was not there yet was dropped, and told to nobody else."""
+    containers = filled.parent / "store" / "containers"
+    content = containers.read_bytes()
+    os.truncate(containers, CONTAINER_BYTES + 50_000)
+    shown = isthmus("store", "stats", filled)
+    assert (shown.exit_code, shown.stdout) == (ExitCode.STORE, "")
+    assert "its file `containers` is too short; put all of it back, or 1 containers are lost when the" in shown.stderr
+    containers.write_bytes(content)
+    assert isthmus("store", "verify", filled).stdout.startswith("20 chunks are sound, 0 were not")
+
+
 def test_stats_of_a_running_site(
     isthmus: Isthmus, filled: Path, owner: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
