@@ -487,6 +487,8 @@ def _translated() -> Iterator[None]:
 def _fault(error: Exception) -> StoreFault:
     code = error.code if isinstance(error, lmdb.Error) else getattr(error, "errno", 0)
     words = getattr(error, "strerror", None) or error
+    if isinstance(error, lmdb.ReadersFullError):
+        return IndexFull("the index has as many readers as it can have")
     if isinstance(error, lmdb.MapFullError | lmdb.TxnFullError):
         return IndexFull("the index map is full")
     if isinstance(error, lmdb.PanicError):

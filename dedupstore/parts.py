@@ -10,6 +10,7 @@ from pathlib import Path
 from dedupstore.errors import DiskFull, StoreUnusable
 from dedupstore.index import FILES
 from dedupstore.lock import StoreLock
+from dedupstore.readers import READERS_FULL
 
 _SET_ASIDE_KEPT = 3
 _SET_ASIDE = "set-aside-"
@@ -27,6 +28,7 @@ _REMEDIES: dict[object, str] = {
     errno.EDQUOT: "raise the quota",
     errno.EINVAL: "configure a path on a local disk",
     errno.ENODEV: "configure a path on a local disk",
+    READERS_FULL: "end the processes that read it",
 }
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from dedupstore.errors import StoreFault
 
 READERS = 16
+READERS_FULL = -30790
+"""LMDB's number of the error that there is room for no more (MDB_READERS_FULL)."""
 _TABLE_BYTES = 192 + (READERS - 1) * 64
 """Length of the table for so many readers. In a longer one LMDB would find room for more."""
 

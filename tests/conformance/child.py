@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import lmdb
@@ -30,6 +30,17 @@ def look(path: str) -> None:
     """Hold a snapshot of the index until told to end."""
     with lmdb.open(f"{path}/index", readonly=True, max_dbs=8) as index, index.begin() as txn:
         txn.stat()
+        print("ready", flush=True)
+        sys.stdin.readline()
+
+
+def crowd(path: str) -> None:
+    """Hold as many snapshots of the index as there may be, until told to end."""
+    with lmdb.open(f"{path}/index", readonly=True, max_dbs=8, max_readers=16) as index:
+        held = []
+        with suppress(lmdb.ReadersFullError):
+            while True:
+                held.append(index.begin())
         print("ready", flush=True)
         sys.stdin.readline()
 
@@ -72,4 +83,4 @@ def started(what: str, path: Path) -> Iterator["subprocess.Popen[str]"]:
 
 
 if __name__ == "__main__":
-    {"hold": hold, "look": look}[sys.argv[1]](sys.argv[2])
+    {"crowd": crowd, "hold": hold, "look": look}[sys.argv[1]](sys.argv[2])

@@ -78,3 +78,16 @@ def test_a_store_whose_index_another_process_holds_full(tmp_path: Path) -> None:
     assert store.alarms == ()
     assert store.recall(b"p" * 16) is not None
     store.close()
+
+
+def test_a_store_whose_index_has_as_many_readers_as_it_may_have(tmp_path: Path) -> None:
+    """To enlarge LMDB's table was the advice, and to see to the disk."""
+    open_store("disk", SIZE, tmp_path).close()
+    readers = "the index has as many readers as it can have; end the processes that read it$"
+    with started("crowd", tmp_path), pytest.raises(StoreUnusable, match=readers):
+        open_store("disk", SIZE, tmp_path)
+    store = open_store("disk", SIZE, tmp_path)
+    with started("crowd", tmp_path):
+        fill(store, range(100))
+        assert store.alarms == (), "who came first keeps its place"
+    store.close()
