@@ -193,6 +193,10 @@ class DiskStore(DiskCache):
         self.write()
         while self._sealed:  # what cannot be written is dropped, so this ends
             self.write()
+        with self._lock:
+            unrecorded = self._gone.removed()
+        if unrecorded:  # went for a full disk, and what it gave back may be room to say so in the index
+            self.write()
 
     def _look_due(self) -> bool:
         return "set-aside" in self._alarms and not (self._doubtful or self._failing.holds or self._looking.holds)

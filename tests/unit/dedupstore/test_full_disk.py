@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from dedupstore import open_store
-from dedupstore.errors import ChunkMissing
+from dedupstore.errors import ChunkMissing, DiskFull
+from dedupstore.index import Change, Index
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of, put
 from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk, gives_back_all
-from tests.unit.dedupstore.stores import SIZE, opened
+from tests.unit.dedupstore.stores import FIVE, SIZE, opened
 
 
 @pytest.mark.parametrize(
@@ -155,6 +156,28 @@ def test_what_lay_where_the_file_is_cut_is_forgotten_at_once(path: Path, disk: D
     assert healthy(crashed)
     assert crashed.figures().containers == slots - 2
     crashed.close()
+    store.close()
+
+
+def test_a_container_that_goes_for_the_index_at_the_close_is_not_missed(
+    filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file had been cut, which the index did not know: the next opening said that the file is too short."""
+    commit, failures = Index.commit, [DiskFull("the disk has no room for the index")]
+
+    def failing_once(index: Index, change: Change) -> None:
+        if failures:
+            raise failures.pop()
+        commit(index, change)
+
+    store = opened(filled)
+    store.remember(b"p" * 16, b"epoch--1")
+    monkeypatch.setattr(Index, "commit", failing_once)
+    store.close()
+    store = opened(filled)
+    assert healthy(store)
+    assert held(store, FIVE) == list(FIVE[:-A_CONTAINER])
+    assert store.recall(b"p" * 16) == b"epoch--1"
     store.close()
 
 
