@@ -1,6 +1,5 @@
 """Prepares for the kernel's limits on a process: descriptors, of which a shell often allows only 1,024, and threads."""
 
-import asyncio
 import resource
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -9,9 +8,9 @@ from contextlib import suppress
 from proxy.aside import NO_THREAD
 from proxy.errors import OperatorError
 
-THREADS = 12
-"""Threads of a site beside its first: one of the log, two each of the store and the history, libuv's four, and some
-that come and go."""
+THREADS = 8
+"""Threads of a site beside its first: one of the log, two each of the store and the history, and some that come and go.
+None of libuv's: it would start four at once for the first name that it looks up, and end the process if it cannot."""
 
 
 def use_all_descriptors() -> None:
@@ -22,7 +21,7 @@ def use_all_descriptors() -> None:
 
 
 def ensure_threads() -> None:
-    """See that a site's threads can be started, before libuv tries and ends the process. Raises OperatorError."""
+    """See that a site's threads can be started. Raises OperatorError."""
     enough = threading.Event()
     threads = [threading.Thread(target=enough.wait, daemon=True) for _ in range(THREADS)]
     started = []
@@ -43,8 +42,3 @@ def started_thread(name: str) -> ThreadPoolExecutor:
     pool = ThreadPoolExecutor(1, thread_name_prefix=name)
     pool.submit(int)
     return pool
-
-
-async def begin_threads() -> None:
-    """Have libuv start its own threads now, before a limit is reached: if libuv cannot, it ends the process."""
-    await asyncio.get_running_loop().getaddrinfo("127.0.0.1", 0)

@@ -23,7 +23,7 @@ from proxy.config.model import SiteConfig
 from proxy.errors import ExitCode, OperatorError
 from proxy.history.keeper import Keeper
 from proxy.net.heap import keep_freed_memory
-from proxy.net.limits import begin_threads, use_all_descriptors
+from proxy.net.limits import use_all_descriptors
 from proxy.net.listeners import Listeners, unavailable
 from proxy.net.opening import open_aside
 from proxy.net.site import Site, open_configured_store
@@ -177,7 +177,6 @@ async def _serve(config: SiteConfig, make_status: MakeStatusListener, history: P
     meaning = {signal.SIGTERM: stop.set, signal.SIGINT: interrupt.came, signal.SIGHUP: renew.set}
     _heed_signals(asyncio.get_running_loop(), meaning)
     supervisor = Supervisor.of()
-    await begin_threads()
     with closing(Listeners(config)) as listeners:
         site = await _build(config, supervisor, stop)
         if site is None:

@@ -67,7 +67,7 @@ def give(patch: pytest.MonkeyPatch, threads: int) -> None:
 
 @pytest.mark.parametrize("threads", [0, THREADS - 1])
 def test_too_few_threads_are_told_of(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
-    """Without it libuv ended the process at the first connection, and nothing was in the log."""
+    """Without it a site failed when it first needed one more, and nothing in its log said why."""
     give(monkeypatch, threads)
     with pytest.raises(OperatorError, match=rf"needs {THREADS} threads, and has got {threads}: .*TasksMax"):
         ensure_threads()
