@@ -110,8 +110,6 @@ class Lane(asyncio.BufferedProtocol):
         """The lane ended because no HELLO came in time."""
         self.silent = False
         """The tunnel suspects the lane to be dead (`LaneSilent`), and nothing was heard on it since."""
-        self.since = 0.0
-        """When the lane came up, by the loop's clock."""
         self.reason = ""
         """Why the lane ends, if we know before the connection does."""
         self._transport: asyncio.Transport | None = None
@@ -254,7 +252,6 @@ class Lane(asyncio.BufferedProtocol):
         self._reader.go_on()
         self._peer = peer
         self._rounds = rounds
-        self.since = asyncio.get_running_loop().time()
         self.settled.set()
         self._timer.cancel()
 

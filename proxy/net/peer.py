@@ -91,7 +91,7 @@ class Peer:
     @property
     def state(self) -> str:
         """ "up", "outage" (streams wait for a lane), "connecting" (we dial) or "waiting" (it dials)."""
-        if self.reachable:
+        if self.lanes.up:
             return "up"
         if self.relays:
             return "outage"
@@ -108,11 +108,6 @@ class Peer:
             return False
         news, self._last_error = reason != self._last_error, reason
         return news
-
-    @property
-    def reachable(self) -> bool:
-        """True if a lane is up and not silent."""
-        return self.lanes.up
 
     @property
     def busy(self) -> bool:

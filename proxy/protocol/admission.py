@@ -29,14 +29,14 @@ class Admission:
     def admit_own(self, allowed: int) -> int:
         """Admit a stream that we open. Returns its number, or raises OpenRefused. `allowed`: how many we may have."""
         if reason := self._announcements.draining or self.peer_refusing:
-            raise OpenRefused(ResetCode.SHUTDOWN, reason)
+            raise OpenRefused(reason)
         if self._table.own >= allowed:
-            raise OpenRefused(ResetCode.TOO_MANY_STREAMS, f"the peer allows no more than {allowed} streams")
+            raise OpenRefused(f"the peer allows no more than {allowed} streams")
         number = self._table.next_number
         if number is None:
-            raise OpenRefused(ResetCode.TOO_MANY_STREAMS, "all stream numbers have been used; restart a site")
+            raise OpenRefused("all stream numbers have been used; restart a site")
         if not self._budget.reserve(self._initial):
-            raise OpenRefused(ResetCode.TOO_MANY_STREAMS, "the tunnel's memory does not allow another stream")
+            raise OpenRefused("the tunnel's memory does not allow another stream")
         return number
 
     def admit_theirs(self) -> tuple[ResetCode, str] | None:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from proxy.protocol.codes import CloseCode, FrameType, ResetCode
+from proxy.protocol.codes import CloseCode, FrameType
 
 if TYPE_CHECKING:
     from proxy.protocol.reader import Frame
@@ -42,15 +42,7 @@ class HelloRefused(Exception):
 
 
 class OpenRefused(Exception):
-    """No stream can be opened now; `code` is what the far side would have answered."""
-
-    def __init__(self, code: ResetCode, reason: str) -> None:
-        super().__init__(code, reason)
-        self.code = code
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return self.reason
+    """No stream can be opened now; the message says why."""
 
 
 class Misuse(Exception):

@@ -24,8 +24,6 @@ class Flow:
     obstacle: Obstacle
     window: int
     """What the peer allows beyond what its array has taken."""
-    on_the_way: int
-    """The part of `window` that is queued, or sent and not acknowledged."""
     arrived: int
     """The part of `window` that is acknowledged, and not taken by the far array as far as we know."""
     held: float

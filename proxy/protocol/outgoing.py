@@ -201,7 +201,7 @@ class Outgoing:
             (max(ledger.maximum - ledger.held, SHARE_MIN - self._held), _UNACKED),
         )
         _, least = min(rooms, key=_room_of)
-        return Flow(least, credit.limit - credit.consumed, on_the_way, arrived, held, self.queued)
+        return Flow(least, credit.limit - credit.consumed, arrived, held, self.queued)
 
     def push_control(self, kind: int, payload: bytes) -> None:
         """Queue a frame that may overtake DATA."""

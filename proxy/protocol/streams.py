@@ -36,7 +36,7 @@ class Streams:
         """Ask for a stream, to send in `share`. Returns its number. `origin`: for logs. Raises OpenRefused, Misuse."""
         state = self._state
         if state.agreement is None:
-            raise OpenRefused(ResetCode.UNREACHABLE, f"there is no tunnel to {self._peer}")
+            raise OpenRefused(f"there is no tunnel to {self._peer}")
         payload = encode_open(export, origin)
         number = state.admission.admit_own(state.agreement.streams)
         state.push(state.begin(number, own=True, share=share), FrameType.OPEN, payload, self._clock.now)

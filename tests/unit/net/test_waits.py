@@ -33,7 +33,7 @@ class Scene:
         self.waits = Waits(cast(WaitsOwner, self.owner), 1, self.traffic, lambda: self.now)
 
     def flow(self, stream: int) -> Flow | None:
-        return None if self.obstacle is None else Flow(self.obstacle, self.window, 50, 50, self.held, self.queued)
+        return None if self.obstacle is None else Flow(self.obstacle, self.window, 50, self.held, self.queued)
 
     def pass_(self, milliseconds: int) -> Waits:
         self.now += milliseconds * MS

@@ -6,7 +6,7 @@ import pytest
 
 from proxy.protocol import frames
 from proxy.protocol.codes import CloseCode, FrameType, ResetCode
-from proxy.protocol.errors import HelloRefused, Misuse, OpenRefused, PeerError
+from proxy.protocol.errors import HelloRefused, Misuse, PeerError
 from proxy.protocol.reader import Frame
 
 NAME = bytes(range(32))
@@ -108,4 +108,3 @@ def test_errors_name_the_frame() -> None:
 
 def test_refusals_read_as_their_reason() -> None:
     assert str(HelloRefused(CloseCode.VERSION, "too old")) == "too old"
-    assert str(OpenRefused(ResetCode.SHUTDOWN, "closing")) == "closing"

@@ -323,9 +323,8 @@ def test_the_peer_drains() -> None:
     assert script.give(FrameType.DRAIN, 0, 0, encode_drain("upgrade")) == [PeerDraining("upgrade")]
     assert script.tunnel.peer_drains.endswith(" drains: upgrade")
     assert script.give(FrameType.DRAIN, 0, 0, encode_drain("again")) == []
-    with pytest.raises(OpenRefused, match="right drains: upgrade") as caught:
+    with pytest.raises(OpenRefused, match="right drains: upgrade"):
         script.tunnel.streams.open("array", "")
-    assert caught.value.code == ResetCode.SHUTDOWN
     assert script.tunnel.streams.sendable(1) > 0
 
 
