@@ -12,6 +12,7 @@ from proxy.net.environment import Environment
 from proxy.net.tally import Tally
 from proxy.net.worker import StoreWorker
 from proxy.observe.counters import Traffic
+from proxy.observe.volumes import Volumes
 from proxy.protocol.codes import Capability
 from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.adaptive import AdaptiveCompression
@@ -137,11 +138,19 @@ class SpanCoders(Coders):
 class CoderFactory:
     """Makes the coders of one peer's streams, and holds what they share. Loop thread."""
 
-    def __init__(self, environment: Environment, tunnel: Tunnel, streams: Callable[[], int], relief: Relief) -> None:
-        """`streams` returns how many streams there are now. `relief`: of the peer's store."""
+    def __init__(
+        self,
+        environment: Environment,
+        tunnel: Tunnel,
+        streams: Callable[[], int],
+        relief: Relief,
+        volumes: Volumes,
+    ) -> None:
+        """`streams` returns how many streams there are now. `relief`: of the peer's store; `volumes`: the peer's."""
         self._environment = environment
         self._tunnel = tunnel
         self._streams = streams
+        self._volumes = volumes
         self._memory = ContextMemory()
         self._ahead = AheadMemory()
         self._claims = ContextClaims(tunnel.streams.remembers)
@@ -155,13 +164,14 @@ class CoderFactory:
         stream: int,
         holdings: Holdings,
         protocol: Carries | None,
-        tally: Tally,
+        share: str,
         fell: Callable[[str, bool], None],
         portals: Portals | None = None,
     ) -> Coders:
         """Make the coders of one more stream.
 
         `protocol`: what the forward is configured to carry; None on the acceptor's side, which does as the opener does.
+        `share`: the name of the stream's share, for which volumes are counted.
         `fell` is called when a direction goes on as plain bytes, with the reason, and whether it began as iSCSI.
         `portals` replaces the addresses that a target names; None: they pass unchanged.
         """
@@ -176,6 +186,7 @@ class CoderFactory:
             return Coders(encoder, decoder)
         opens = protocol is not None
         ours, theirs = (Sender.INITIATOR, Sender.TARGET) if opens else (Sender.TARGET, Sender.INITIATOR)
+        tally = Tally(self._volumes, share)
         texts = None if portals is None else PortalTexts(portals)
         weaving = SpanDecoder(decoder, tally.connection, theirs, _CLOCK, texts)
         framer = Framer(tally.connection, ours)

@@ -91,7 +91,7 @@ class Lookout:
         """What limited one stream over the last ten seconds."""
         flow = self._streams.flow(relay.stream)
         window, arrived = (flow.window, flow.arrived) if flow is not None else (0, 0)
-        cap = self._shares.cap_of(relay.name, forward=relay.opener)
+        cap = self._shares.cap_of(relay.share)
         return relay.waits.verdict(replace(self._figures(), window=window, arrived=arrived, cap=cap))
 
     def _window(self, relay: Relay) -> int:

@@ -20,7 +20,6 @@ from proxy.net.reading import Reading
 from proxy.net.relay import Relay
 from proxy.net.rounds import Rounds
 from proxy.net.shares import Shares
-from proxy.net.tally import Tally
 from proxy.observe.counters import Traffic
 from proxy.observe.refusals import NOT_EXPORTED, Refusals
 from proxy.observe.volumes import Volumes
@@ -97,7 +96,7 @@ class Relays:
         self._exports = environment.exports
         self._most = environment.tunnel_settings.streams
         self._arrays = Arrays(self.refusals, environment.config.tunnel.connect_timeout)
-        self._coder_factory = CoderFactory(environment, tunnel, lambda: len(self._live), self.relief)
+        self._coder_factory = CoderFactory(environment, tunnel, lambda: len(self._live), self.relief, self.volumes)
         self._holdings: Holdings | None = None
         self._peer_store: tuple[bytes, bytes] | None = None  # identity and epoch of the store that `_holdings` is about
         self._lost = 0  # streams that were reset because the tunnel is being lost
@@ -179,11 +178,12 @@ class Relays:
             return None, f"there is no tunnel to {self._peer} yet"
         if self._untaken:
             return None, self._untaken
+        share = self._shares.of_forward(forward)
         try:
-            stream = self.streams.open(export, origin, self._shares.of_forward(forward))
+            stream = self.streams.open(export, origin, share)
         except OpenRefused as refused:
             return None, str(refused)
-        coders = self._coders(stream, f"forward {forward}", protocol, portals)
+        coders = self._coders(stream, share.name, protocol, portals)
         relay = self._live[stream] = Relay(self, stream, forward, origin, coders, opener=True)
         relay.destination = export
         self.pump()
@@ -203,17 +203,17 @@ class Relays:
         self._lingering = {relay for relay in self._lingering if relay.delivery.held}
         return self._lingering
 
-    def _coders(self, stream: int, name: str, protocol: Carries | None, portals: Portals | None = None) -> Coders:
-        fell = partial(self._fell_back, name, protocol)
-        return self._coder_factory.coders(stream, self.holdings, protocol, Tally(self.volumes, name), fell, portals)
+    def _coders(self, stream: int, share: str, protocol: Carries | None, portals: Portals | None = None) -> Coders:
+        fell = partial(self._fell_back, share, protocol)
+        return self._coder_factory.coders(stream, self.holdings, protocol, share, fell, portals)
 
-    def _fell_back(self, name: str, protocol: Carries | None, reason: str, recognised: bool) -> None:
+    def _fell_back(self, share: str, protocol: Carries | None, reason: str, recognised: bool) -> None:
         """A stream goes on as plain bytes. This is not counted if the forward carries anything ("auto") and the stream
         has not begun as iSCSI."""
         if protocol == "auto" and not recognised:
             return
         self.fallbacks.count(reason)
-        log.warning("%s: an iSCSI connection goes on as plain bytes: %s", name, reason)
+        log.warning("%s: an iSCSI connection goes on as plain bytes: %s", share, reason)
 
     def happened(self, event: Any) -> None:
         """An event of the tunnel that names a stream."""
@@ -237,8 +237,9 @@ class Relays:
             log.warning("stream %d of %s with %s is refused: %s", event.stream, export.name, self._peer, reason)
             self.streams.reset(event.stream, ResetCode.TOO_MANY_STREAMS, reason)
             return
-        self.streams.assign(event.stream, self._shares.of_export(export.name))
-        coders = self._coders(event.stream, f"export {export.name}", None)
+        share = self._shares.of_export(export.name)
+        self.streams.assign(event.stream, share)
+        coders = self._coders(event.stream, share.name, None)
         relay = self._live[event.stream] = Relay(self, event.stream, export.name, event.origin, coders, opener=False)
         relay.destination = str(address)
         self._arrays.connect(relay, address)

@@ -37,41 +37,38 @@ class Shares:
         self._scheduler = tunnel.scheduler
         self._peer = peer
         self._wall = wall
-        self._forwards = {each.name: _share("forward", each) for each in config.forwards if each.peer == peer.name}
-        self._exports = {each.name: _share("export", each) for each in config.exports if peer.name in each.peers}
+        forwards = [_share("forward", each) for each in config.forwards if each.peer == peer.name]
+        exports = [_share("export", each) for each in config.exports if peer.name in each.peers]
+        self._all = {share.name: share for share in (*forwards, *exports)}
         self._empty, self._repeated = _Growth(), _Growth()
         self._trend = Trend(RECENT)
         """For how many seconds each share was held back, and for how many of these by its own maximum."""
-        for share in self._all:
+        for share in self._all.values():
             self._scheduler.account(share)
         self._set_rate(now)
 
     @property
     def marks(self) -> set[int]:
         """DSCP of what this site sends to the peer."""
-        return {share.mark for share in self._all}
-
-    @property
-    def _all(self) -> tuple[Share, ...]:
-        return *self._forwards.values(), *self._exports.values()
+        return {share.mark for share in self._all.values()}
 
     def of_forward(self, name: str) -> Share:
         """The share of streams that this site opens for the forward."""
-        return self._forwards[name]
+        return self._all[f"forward {name}"]
 
     def of_export(self, name: str) -> Share:
         """The share of streams that the peer opens to the export."""
-        return self._exports[name]
+        return self._all[f"export {name}"]
 
-    def cap_of(self, name: str, *, forward: bool) -> str:
-        """What may hold back the streams of a forward or an export, in words; empty if nothing may."""
-        return self._cap_of(self._forwards[name] if forward else self._exports[name])
+    def cap_of(self, share: str) -> str:
+        """What may hold back the streams of the share of that name, in words; empty if nothing may."""
+        return self._cap_of(self._all[share])
 
     @property
     def cap(self) -> str:
         """The cap that lately held back the share that sends most, in words; the peer's rate if no share was held back.
         Empty if there is none."""
-        held = [share for share in self._all if self._lately(share)[0]]
+        held = [share for share in self._all.values() if self._lately(share)[0]]
         if not held:
             return self._rate_in_words
         return self._cap_of(max(held, key=lambda share: self._scheduler.account(share).rate))
@@ -117,7 +114,7 @@ class Shares:
         for account in self._scheduler.accounts.values():
             account.sample(now)
         counters: dict[str, float] = {}
-        for share in self._all:
+        for share in self._all.values():
             account = self._scheduler.account(share)
             if seconds := account.held.seconds(now):  # a trend takes a missing counter for 0
                 held, limited = self._counters(share)
@@ -126,7 +123,10 @@ class Shares:
 
     def status(self, traffic: Mapping[str, Traffic]) -> list[ShareStatus]:
         """Each forward's and export's share: its configuration and figures. `traffic`: of its streams, by its name."""
-        return [self._status(self._scheduler.account(share), traffic.get(share.name, Traffic())) for share in self._all]
+        return [
+            self._status(self._scheduler.account(share), traffic.get(share.name, Traffic()))
+            for share in self._all.values()
+        ]
 
     def _set_rate(self, now: float) -> None:
         self._now = now

@@ -11,7 +11,6 @@ from dedupstore.chunker import Chunker
 from proxy.net import coders
 from proxy.net.coders import Carries, CoderFactory, SpanCoders
 from proxy.net.environment import Environment
-from proxy.net.tally import Tally
 from proxy.observe.volumes import Volumes
 from proxy.protocol.codes import Capability
 from proxy.protocol.tunnel import Tunnel
@@ -51,7 +50,7 @@ def coder_factory(
         round_trip=0.0,
         scheduler=SimpleNamespace(capped=capped),
     )
-    return CoderFactory(cast(Environment, environment), cast(Tunnel, tunnel), lambda: 1, Relief())
+    return CoderFactory(cast(Environment, environment), cast(Tunnel, tunnel), lambda: 1, Relief(), Volumes())
 
 
 @pytest.mark.parametrize(
@@ -72,7 +71,7 @@ def test_a_peer_that_does_not_know_iscsi(
     """Who has asked for it is told, once a stream. Records that cannot be compressed may be longer than a batch."""
     fallbacks: list[tuple[str, bool]] = []
     made = coder_factory(known).coders(
-        2, site(ShelfStore()).holdings, protocol, Tally(Volumes(), "forward x"), lambda *why: fallbacks.append(why)
+        2, site(ShelfStore()).holdings, protocol, "forward x", lambda *why: fallbacks.append(why)
     )
     assert fallbacks == told
     assert isinstance(made, SpanCoders) == isinstance(made.encoder, SpanEncoder) == (len(known) == 2)
@@ -90,7 +89,7 @@ def test_streams_of_a_tunnel_leave_compression_out_together(monkeypatch: pytest.
     monkeypatch.setattr(coders, "AdaptiveCompression", noted)
     factory = coder_factory({Capability.ZSTD}, "auto", "zstd", capped=capped)
     for stream in (2, 4):
-        factory.coders(stream, site(ShelfStore()).holdings, "tcp", Tally(Volumes(), "forward x"), lambda *why: None)
+        factory.coders(stream, site(ShelfStore()).holdings, "tcp", "forward x", lambda *why: None)
     for tick in range(300):
         for effort in efforts:
             effort.turn(tick * 0.01, tick * 0.01)
@@ -111,5 +110,5 @@ def test_streams_of_all_peers_fill_containers_of_their_own(monkeypatch: pytest.M
     writers = count()
     for peer in (coder_factory(set(), writers=writers), coder_factory(set(), writers=writers)):
         for stream in (2, 3):
-            peer.coders(stream, site(ShelfStore()).holdings, "tcp", Tally(Volumes(), "forward x"), lambda *why: None)
+            peer.coders(stream, site(ShelfStore()).holdings, "tcp", "forward x", lambda *why: None)
     assert len(set(used)) == 4

@@ -152,7 +152,7 @@ def test_what_holds_back_is_named_not_what_might() -> None:
     bench = Bench()
     bench.line.open(bench.shares.of_forward("replication"))
     looked_at(bench)
-    assert bench.shares.cap_of("replication", forward=True) == "the maximum of forward replication, 8Mbit,"
+    assert bench.shares.cap_of("forward replication") == "the maximum of forward replication, 8Mbit,"
     assert bench.shares.cap == "the maximum of forward replication, 8Mbit,"
     forward, _ = bench.shares.status({})
     assert forward.held_by_maximum_seconds == pytest.approx(forward.held_seconds)
@@ -164,7 +164,7 @@ def test_a_rate_that_others_use_up_is_what_holds_back_although_a_maximum_is_lowe
     bench.line.open(bench.shares.of_export("replication"))
     bench.line.open(bench.shares.of_forward("replication"))
     looked_at(bench)
-    assert bench.shares.cap_of("replication", forward=True) == "the rate of peer west, 10Mbit,"
+    assert bench.shares.cap_of("forward replication") == "the rate of peer west, 10Mbit,"
     assert bench.shares.cap == "the rate of peer west, 10Mbit,"
     forward, export = bench.shares.status({})
     assert forward.held_by_maximum_seconds < forward.held_seconds / 2
@@ -173,5 +173,5 @@ def test_a_rate_that_others_use_up_is_what_holds_back_although_a_maximum_is_lowe
 
 def test_before_anything_was_held_back_the_lower_one_may_do_so() -> None:
     shares = Bench().shares
-    assert shares.cap_of("replication", forward=True) == "the maximum of forward replication, 8Mbit,"
-    assert shares.cap_of("replication", forward=False) == shares.cap == "the rate of peer west, 20Mbit,"
+    assert shares.cap_of("forward replication") == "the maximum of forward replication, 8Mbit,"
+    assert shares.cap_of("export replication") == shares.cap == "the rate of peer west, 20Mbit,"
