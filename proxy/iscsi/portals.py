@@ -31,7 +31,7 @@ class Portal(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-class Portals(Protocol):
+class NearPortals(Protocol):
     """Knows the addresses by which portals are reached from this side. Called on the loop thread."""
 
     def instead(self, named: Portal) -> Portal | None:
@@ -47,7 +47,7 @@ class Portals(Protocol):
 class PortalTexts:
     """The texts of one target. Loop thread."""
 
-    def __init__(self, portals: Portals) -> None:
+    def __init__(self, portals: NearPortals) -> None:
         self._portals = portals
         self._tail = b""  # the key and value at the end of the last PDU, if they go on in the next one
 

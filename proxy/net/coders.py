@@ -7,7 +7,7 @@ from typing import Literal
 
 from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import Sender
-from proxy.iscsi.portals import Portals, PortalTexts
+from proxy.iscsi.portals import NearPortals, PortalTexts
 from proxy.net.environment import Environment
 from proxy.net.tally import Tally
 from proxy.net.worker import StoreWorker
@@ -166,7 +166,7 @@ class CoderFactory:
         protocol: Carries | None,
         share: str,
         fell: Callable[[str, bool], None],
-        portals: Portals | None = None,
+        portals: NearPortals | None = None,
     ) -> Coders:
         """Make the coders of one more stream.
 

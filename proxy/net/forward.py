@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from proxy.config.addresses import Address
 from proxy.config.model import Forward as ForwardConfig
-from proxy.iscsi.portals import Portals
+from proxy.iscsi.portals import NearPortals
 from proxy.net.asking import asked
 from proxy.net.coders import Carries
 from proxy.net.endings import reset_connection
@@ -39,7 +39,7 @@ class Forward:
         config: ForwardConfig,
         peer: Peer,
         listener: socket.socket,
-        portals: Callable[[str], Portals | None],
+        portals: Callable[[str], NearPortals | None],
         *,
         portal: Address | None = None,
         listen: Address | None = None,

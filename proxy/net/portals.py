@@ -183,7 +183,7 @@ class Portals:
 
 
 class Redirection:
-    """Implements `proxy.iscsi.portals.Portals` for one connection."""
+    """Implements `NearPortals` for one connection."""
 
     def __init__(self, portals: Portals, forward: ForwardConfig, host: str) -> None:
         """`host`: the address of this site that the initiator reached."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from proxy.iscsi.portals import Portals
+from proxy.iscsi.portals import NearPortals
 from proxy.net.arrays import Arrays
 from proxy.net.asking import NotExported, granted, names_address
 from proxy.net.coders import Carries, CoderFactory, Coders
@@ -168,7 +168,7 @@ class Relays:
     # -- streams -----------------------------------------------------------------------------------------------
 
     def open(
-        self, forward: str, export: str, origin: str, protocol: Carries = "tcp", portals: Portals | None = None
+        self, forward: str, export: str, origin: str, protocol: Carries = "tcp", portals: NearPortals | None = None
     ) -> tuple[Relay | None, str]:
         """A relay with an open stream for an array's connection, or None and why not.
 
@@ -203,7 +203,7 @@ class Relays:
         self._lingering = {relay for relay in self._lingering if relay.delivery.held}
         return self._lingering
 
-    def _coders(self, stream: int, share: str, protocol: Carries | None, portals: Portals | None = None) -> Coders:
+    def _coders(self, stream: int, share: str, protocol: Carries | None, portals: NearPortals | None = None) -> Coders:
         fell = partial(self._fell_back, share, protocol)
         return self._coder_factory.coders(stream, self.holdings, protocol, share, fell, portals)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from proxy.iscsi.connection import Connection, Observer
 from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import Sender
-from proxy.iscsi.portals import Portals, PortalTexts
+from proxy.iscsi.portals import NearPortals, PortalTexts
 from proxy.iscsi.prediction import Predictor, Restorer
 from proxy.iscsi.span import Address, Spans, address_of
 from proxy.iscsi.weaver import Weaver
@@ -38,7 +38,7 @@ def byte_of(address: Address) -> int:
 class Direction:
     """One direction of the connection, from array to array."""
 
-    def __init__(self, near: Connection, far: Connection, sender: Sender, portals: Portals | None = None) -> None:
+    def __init__(self, near: Connection, far: Connection, sender: Sender, portals: NearPortals | None = None) -> None:
         self.framer = Framer(near, sender)
         self.weaver = Weaver(far, sender, None if portals is None else PortalTexts(portals))
         self.spans: list[Span] = []
@@ -100,7 +100,7 @@ class Pair:
     """Both directions, and what each site knows."""
 
     def __init__(
-        self, observer: Observer | None = None, portals: Portals | None = None, far: Observer | None = None
+        self, observer: Observer | None = None, portals: NearPortals | None = None, far: Observer | None = None
     ) -> None:
         """`observer`, and `portals` of what the target names: of the initiator's site; `far`: observer of the other."""
         self.near = Connection(observer)
