@@ -215,7 +215,7 @@ class Relay(asyncio.BufferedProtocol):
 
     def listed(self, name: bytes) -> bytes | None:
         """The list of the run of that name, if the run is on its way to the peer; else None."""
-        return self._underway.listed(name)
+        return self._underway.runs.listed(name)
 
     def fill(self, name: bytes, data: bytes) -> None:
         """Send a chunk that the peer has missed, or a run's list. Empty `data`: our store no longer has it."""

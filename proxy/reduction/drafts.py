@@ -134,7 +134,7 @@ class Drafts:
         draft = self._full[0] if self._full else self.draft  # removed once it is written: until then `close` unpins it
         if not (draft.plain or section.records):
             return None
-        tokens = draft.write(self._underway.run_room if draft.referring else 0)
+        tokens = draft.write(self._underway.runs.room if draft.referring else 0)
         codec, encoded = self._compression.encode(draft.literals, draft.literal)
         draft.data = assemble(draft.plain, codec, tokens, draft.literal, encoded, section)
         draft.after_deduplication = len(tokens) + draft.literal + section.length

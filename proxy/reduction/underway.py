@@ -17,7 +17,8 @@ class Underway:
         """`order`: of the peer's store; None if the peer knows no runs. `relief`: of that store."""
         self._store = store
         self._holdings = holdings
-        self._runs = Runs(order)
+        self.runs = Runs(order)
+        """The runs that these batches name."""
         self._referred: Counter[bytes] = Counter()  # by name: how many batches refer to it
         self._missed: Counter[bytes] = Counter()  # by name: how often the peer has asked for it, at most once a batch
         self._taught: dict[bytes, int] = {}  # by chunk: how many batches teach it, the one being written included
@@ -25,11 +26,6 @@ class Underway:
         self._known = 0  # bytes of these batches that the peer has to find
         self.relieved = 0
         """Bytes that went literally although the peer holds them, because its store is slow."""
-
-    @property
-    def run_room(self) -> int:
-        """How many more runs may be on their way."""
-        return self._runs.room
 
     def teaches(self, name: bytes) -> bool:
         """True if the peer will hold that chunk when it gets to what is written next."""
@@ -54,7 +50,7 @@ class Underway:
         if batch.known:
             self._note_known(batch.known)
             self._referred.update(batch.named)
-            self._runs.send(batch.lists)
+            self.runs.send(batch.lists)
             self._holdings.reliability.referred(batch.references)
         if batch.learned:
             self._holdings.send([place for _, place in batch.learned])
@@ -81,14 +77,10 @@ class Underway:
         if self._missed[name] >= self._referred[name]:
             return False
         self._missed[name] += 1
-        self._runs.miss(name)
+        self.runs.miss(name)
         if (place := self._store.find(name)) is not None:
             self._holdings.doubt(place)
         return True
-
-    def listed(self, name: bytes) -> bytes | None:
-        """What a run of that name stands for: the fingerprints of its chunks; None if none is on its way."""
-        return self._runs.listed(name)
 
     def _end_misses(self, batch: OutgoingBatch, missed: set[bytes]) -> None:
         """The batch refers to nothing any more. `missed`: names in it that the peer has asked for."""
@@ -98,7 +90,7 @@ class Underway:
     def _release(self, batch: OutgoingBatch, *, found: bool) -> None:
         """End what the batch has claimed. `found`: the peer consumed it and asked for nothing that it names."""
         self._note_known(-batch.known)
-        self._runs.end(batch.lists, found=found)
+        self.runs.end(batch.lists, found=found)
         self._holdings.unsend([place for _, place in batch.learned])
         if found:
             self._holdings.reliability.found(batch.known)

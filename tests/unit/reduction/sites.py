@@ -230,7 +230,7 @@ class Stream:
         """One MISS arrives, and its FILL goes back."""
         name = self.asked.popleft()
         assert self.encoder.underway.missed(name), "a MISS for what was not referred to"
-        data = self.encoder.underway.listed(name) or self.near.store.read(name)
+        data = self.encoder.underway.runs.listed(name) or self.near.store.read(name)
         if data is None:
             self.near.store.load(name)
             data = self.near.store.read(name)
@@ -319,7 +319,7 @@ class Stream:
             return
         self._to_load = needs.load or needs.load_behind
         self._behind = needs.load_behind is not None
-        lists = sum(self.encoder.underway.listed(name) is not None for name in needs.ask)
+        lists = sum(self.encoder.underway.runs.listed(name) is not None for name in needs.ask)
         self.lists += lists
         self.misses += len(needs.ask) - lists
         self.asked.extend(needs.ask)

@@ -383,13 +383,13 @@ def test_only_runs_on_their_way_may_be_missed_each_once_a_batch() -> None:
     near, far = known()
     stream = written(near, far)
     (name,) = stream.undecoded[0].lists
-    listed = stream.encoder.underway.listed(name)
+    listed = stream.encoder.underway.runs.listed(name)
     assert listed is not None
     assert fingerprint(listed) == name
     assert [stream.encoder.underway.missed(name) for _ in range(2)] == [True, False]
     assert all(stream.encoder.underway.missed(listed[at : at + 32]) for at in range(0, len(listed), 32))
     stream.encoder.underway.delivered(stream.undecoded[0])
-    assert stream.encoder.underway.listed(name) is None
+    assert stream.encoder.underway.runs.listed(name) is None
     assert not stream.encoder.underway.missed(name)
 
 
@@ -406,9 +406,9 @@ def test_a_list_stays_until_the_last_batch_that_has_it_is_consumed() -> None:
         batches.append(taken)
     (name,) = batches[0].lists.keys() & batches[1].lists.keys()
     encoder.underway.delivered(batches[0])
-    assert encoder.underway.listed(name) is not None
+    assert encoder.underway.runs.listed(name) is not None
     encoder.underway.abandon(batches[1])
-    assert encoder.underway.listed(name) is None
+    assert encoder.underway.runs.listed(name) is None
 
 
 def out_of_order() -> tuple[Site, Site]:
