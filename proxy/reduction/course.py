@@ -30,7 +30,7 @@ class Stored(NamedTuple):
 
 
 Mark = tuple[tuple[bytes, Place] | None, tuple[bytes, Place, int] | None, bool]
-"""The values of `Course.last`, `inside` and `known`."""
+"""The values of `Course.last`, `inside` and `found`."""
 
 
 class Course:
@@ -52,7 +52,7 @@ class Course:
         """The last complete chunk, if the store holds it; ignored while `inside` is set."""
         self.inside: tuple[bytes, Place, int] | None = None
         """A stored chunk in whose middle the stream's last chunk ended, and the offset of that end."""
-        self.known = False
+        self.found = False
         """Whether the end of the last complete chunk was found in what is stored."""
         self.bordered = True
         """Whether the incomplete chunk is the first, or behind a forced border: its first bytes may recall a chunk."""
@@ -62,12 +62,12 @@ class Course:
     @property
     def mark(self) -> Mark:
         """Where the stream is among the stored chunks; to be read at a border."""
-        return self.last, self.inside, self.known
+        return self.last, self.inside, self.found
 
     @mark.setter
     def mark(self, mark: Mark) -> None:
         """The stream goes on from there; to be set at a border. Its chunks need not be stored any more."""
-        self.last, self.inside, self.known = mark
+        self.last, self.inside, self.found = mark
 
     def passed(self, name: bytes, place: Place | None) -> None:
         """The stream has come to the end of that chunk; `place` is None if the store does not hold it."""
@@ -100,7 +100,7 @@ class Course:
 
         A chunk behind which the data goes on otherwise is left out: it may have ended with its stream.
         """
-        if not self.known or self.inside is not None or self.last is None:
+        if not self.found or self.inside is not None or self.last is None:
             return []
         stretch = self._store.stretch(self.last[1], len(data))
         if stretch is None:

@@ -44,18 +44,18 @@ class Matcher:
         """Send the rest of a complete chunk by the shortest means, and say where it ends. `name`: if it is known."""
         course, drafts = self._course, self._drafts
         name, length = name or fingerprint(data), data.nbytes
-        if (place := self._known(name, length, sent)) is not None:
+        if (place := self._referable(name, length, sent)) is not None:
             self._refer(name, place, data, length, sent)
         elif (
             course.follows
-            and (course.known or course.bordered or self._expected)  # otherwise there is no candidate
+            and (course.found or course.bordered or self._expected)  # otherwise there is no candidate
             and (stored := self._candidate(data, sent)) is not None
         ):
             self._follow(name, data, sent, stored)
         else:
             drafts.literal(data[sent:] if sent else data)
             course.passed(name, self._learn(name, data))
-            course.known = False
+            course.found = False
         if course.bordered:
             course.note(name, data)
         drafts.sliced = self._expected = None
@@ -75,7 +75,7 @@ class Matcher:
             self._expected = self._expected.on(left)
         return len(data)
 
-    def _known(self, name: bytes, length: int, sent: int) -> Place | None:
+    def _referable(self, name: bytes, length: int, sent: int) -> Place | None:
         """The place of that chunk of `length` bytes, if the batch may refer to it. `sent`: as in `chunk`.
 
         A chunk that goes literally because the peer's store is slow is counted here.
@@ -97,7 +97,7 @@ class Matcher:
             self._drafts.literal(data[sent:])
             self._drafts.learn(name, length, None)
         self._course.passed(name, place)
-        self._course.known = True
+        self._course.found = True
 
     def _learn(self, name: bytes, data: memoryview) -> Place | None:
         """Store a chunk that was sent, and have the peer learn it. Returns its place in our store; None: no room."""
@@ -112,26 +112,26 @@ class Matcher:
         course, expected = self._course, self._expected
         if expected is not None and course.may_still(expected):
             return expected if expected.at <= len(expected.data) else None
-        stored = course.recall(data, course.continuation() if course.known else None)
+        stored = course.recall(data, course.continuation() if course.found else None)
         if stored is None or not sent:
             return stored
         return stored.on(sent) if stored.data.startswith(data[:sent], stored.at) else None
 
     def _follow(self, name: bytes, data: memoryview, sent: int, stored: Stored) -> None:
         """Send the rest of a chunk: as slices as far as it repeats what is stored, and literally behind that."""
-        border, sent, known = self._slice_along(data, sent, stored)
+        border, sent, found = self._slice_along(data, sent, stored)
         rest = data[border:]
         if border and rest:
             name = fingerprint(rest)  # what is behind a whole chunk may have been learned alone
-            if not known and (place := self._known(name, len(rest), sent - border)) is not None:
+            if not found and (place := self._referable(name, len(rest), sent - border)) is not None:
                 self._refer(name, place, rest, len(rest), sent - border)
                 return
         self._drafts.literal(data[sent:])
         if rest:
             place = self._learn(name, rest)
-            if not known:
+            if not found:
                 self._course.passed(name, place)
-        self._course.known = known
+        self._course.found = found
 
     def _slice_along(self, data: memoryview, sent: int, stored: Stored | None) -> tuple[int, int, bool]:
         """Send as slices what repeats `stored` and the chunks that were stored behind it.

@@ -70,7 +70,7 @@ class Obtaining:
         self._silent = silent
         self._asked: set[bytes] = set()
         self._lists: set[bytes] = set()  # the runs among these
-        self._kept: dict[bytes, bytes] = {}
+        self._kept_data: dict[bytes, bytes] = {}
         self._sliced: list[bytes] = []  # names of sliced chunks that are kept; the store holds them, too
         self._counted: set[bytes] = set()  # names that count against KEPT_MAX
         self._counted_bytes = 0
@@ -91,12 +91,12 @@ class Obtaining:
     def chunk(self, name: bytes) -> bytes | None:
         """The verified chunk, or None if the batch has to wait for it."""
         self._place = None
-        return self._filled(name) or self._stored(name)
+        return self._kept(name) or self._stored(name)
 
     def sliced(self, name: bytes) -> bytes | None:
         """As `chunk`, for slices: the chunk is kept, so that it is verified once, however many slices are delivered."""
         data = self.chunk(name)
-        if data is not None and name not in self._kept:
+        if data is not None and name not in self._kept_data:
             self._keep(name, data)
             self._sliced.append(name)
         return data
@@ -136,12 +136,12 @@ class Obtaining:
         elif needs is not None and needs.load is not None:
             needs.soon = self._soon(islice(rest, 1, None), behind)
         for name in self._sliced:  # the batch may wait for long, and so may many others
-            del self._kept[name]
+            del self._kept_data[name]
         self._sliced.clear()
 
     def done(self) -> int:
         """The batch is decoded: drop what was kept for it. Returns how many bytes from the store were verified."""
-        self._kept.clear()
+        self._kept_data.clear()
         self._sliced.clear()
         self._counted.clear()
         self._counted_bytes = 0
@@ -221,9 +221,9 @@ class Obtaining:
         self._foreseen = True
         return [*islice(_referred_to(islice(tokens, _LOOKED_AT)), _SOON)]
 
-    def _filled(self, name: bytes) -> bytes | None:
+    def _kept(self, name: bytes) -> bytes | None:
         """The chunk or list of that name, if it is kept: because it was filled or, of chunks, sliced."""
-        return self._kept.get(name) or self._ahead.get(name)
+        return self._kept_data.get(name) or self._ahead.get(name)
 
     def _stored(self, name: bytes) -> bytes | None:
         """The chunk from the store; None if it has to be loaded or asked for first."""
@@ -246,7 +246,7 @@ class Obtaining:
 
     def _listed(self, n: int, name: bytes) -> list[bytes]:
         """The names of the run's chunks, if the peer has filled its list; otherwise none."""
-        data = self._filled(name)
+        data = self._kept(name)
         if data is None:
             return []
         if len(data) != n * FINGERPRINT_BYTES:
@@ -270,7 +270,7 @@ class Obtaining:
         return []
 
     def _keep(self, name: bytes, data: bytes) -> None:
-        self._kept[name] = data
+        self._kept_data[name] = data
         if name not in self._counted:
             self._counted.add(name)
             self._counted_bytes += len(data)
@@ -295,7 +295,7 @@ class Obtaining:
                 lacking = name[:CHECK_BYTES] not in taught and not seen[name]
                 if lacking:
                     yield token
-            elif opcode == RUN and (lacking or all_runs) and self._filled(name) is None:
+            elif opcode == RUN and (lacking or all_runs) and self._kept(name) is None:
                 yield token
 
     def _unfolded(self, tokens: Iterable[Token]) -> Iterator[Token]:
@@ -312,7 +312,7 @@ class Obtaining:
 
     def _foreseen_run(self, n: int, name: bytes, before: bytes) -> list[bytes]:
         """As `run`, but none as well if anything would have to be loaded to know them."""
-        listed = self._filled(name)
+        listed = self._kept(name)
         if listed is not None:
             return _names_in(listed) if len(listed) == n * FINGERPRINT_BYTES else []
         place = self._held(before) if before else None
@@ -321,7 +321,7 @@ class Obtaining:
 
     def _at_hand(self, name: bytes) -> bool:
         """True if the chunk or run need not be asked for."""
-        return self._filled(name) is not None or (self._held(name) is not None and self._readable(name))
+        return self._kept(name) is not None or (self._held(name) is not None and self._readable(name))
 
     def _readable(self, name: bytes) -> bool:
         """True if a stored chunk can be read: while the disk does not answer, only if it is in memory."""
