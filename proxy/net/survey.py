@@ -47,7 +47,7 @@ def busiest(site: "Site", count: int) -> list[StreamStatus]:
 def compressing(site: "Site") -> Mapping[tuple[str, str], int]:
     """How many live streams each peer has, by what compresses them; `none` always. Loop thread."""
     counted = Counter({(name, "none"): 0 for name in site.peers})
-    counted.update((peer.name, relay.compression.describe) for peer, relay in _live(site))
+    counted.update((peer.name, relay.compression.in_words) for peer, relay in _live(site))
     return counted
 
 
@@ -167,7 +167,7 @@ def _stream(peer: Peer, relay: Relay) -> StreamStatus:
         target=tally.target if tally else None,
         direction="outward" if relay.opener else "inward",
         age_seconds=time.monotonic() - relay.began,
-        compression=relay.compression.describe,
+        compression=relay.compression.in_words,
         bytes=relay.traffic.as_dict(),
         sent_bits_per_second=round(8 * relay.waits.rate("sent")),
         delivered_bits_per_second=round(8 * relay.waits.rate("delivered")),

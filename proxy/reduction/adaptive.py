@@ -45,7 +45,7 @@ class AdaptiveCompression:
         self._level = 0  # the level for which a context was last wanted
 
     @property
-    def describe(self) -> str:
+    def in_words(self) -> str:
         """What compression does at the moment, as shown to operators."""
         if self._backoff.resting:
             return "none"

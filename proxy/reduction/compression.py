@@ -39,7 +39,7 @@ class Compression(Protocol):
     """Literal bytes sent as they are so far because the line is faster than compression."""
 
     @property
-    def describe(self) -> str:
+    def in_words(self) -> str:
         """What compression does at the moment, as shown to operators."""
 
     @property
@@ -106,7 +106,7 @@ class Compressor:
         return self._backoff.ratio
 
     @property
-    def describe(self) -> str:
+    def in_words(self) -> str:
         """The name given to it, or "none" while batches are not tried because the data did not compress."""
         return "none" if self._backoff.resting else self._name
 

@@ -97,7 +97,7 @@ def test_the_busiest_are_told_of_and_no_others() -> None:
 def test_what_compresses_streams_is_counted_without_a_look_at_anything_else() -> None:
     site = with_streams([0, 0, 0])
     for relay, words in zip(site.peers["west"].relays, ("zstd 1", "zstd 9", "zstd 1"), strict=True):
-        relay.compression.describe = words
+        relay.compression.in_words = words
     site.peers["west"].name = "west"
     assert compressing(site) == {("west", "none"): 0, ("west", "zstd 1"): 2, ("west", "zstd 9"): 1}
     assert told_of(site) == 0

@@ -106,7 +106,7 @@ def test_each_step() -> None:
             used, data = encoded(ours, TEXT)
             assert used == codec
             assert far.takes(used, data, len(TEXT)) == TEXT
-        assert ours.describe == shown
+        assert ours.in_words == shown
 
 
 def test_a_context_goes_on_through_frames_of_their_own() -> None:
@@ -128,7 +128,7 @@ def test_without_a_window_the_level_remains() -> None:
     codec, data = encoded(ours, TEXT)
     assert codec == CODEC_ZSTD
     assert decode(codec, data, len(TEXT)) == TEXT
-    assert ours.describe == "zstd 3"
+    assert ours.in_words == "zstd 3"
 
 
 def test_what_gains_nothing_rests_but_a_context_that_has_gone_on_is_sent() -> None:
@@ -143,7 +143,7 @@ def test_what_gains_nothing_rests_but_a_context_that_has_gone_on_is_sent() -> No
         assert far.takes(codec, data, len(content)) == content
         used.append(codec)
     assert [seed for seed, codec in enumerate(used) if codec == CODEC_CONTEXT] == [0, 3, 8]
-    assert ours.describe == "none"
+    assert ours.in_words == "none"
     effort.told = OWN
     assert {encoded(ours, noise(3000, seed))[0] for seed in range(40)} == {CODEC_NONE}
 
@@ -178,11 +178,11 @@ def test_what_is_spared_goes_as_it_is_and_is_counted() -> None:
     assert encoded(ours, TEXT) == (CODEC_NONE, TEXT)
     assert encoded(ours, b"short") == (CODEC_NONE, b"short")
     assert ours.spared == len(TEXT)
-    assert ours.describe == "none, for speed"
+    assert ours.in_words == "none, for speed"
     assert ours.ratio == 1.0
     effort.spared = False
     assert encoded(ours, TEXT)[0] == CODEC_ZSTD
-    assert ours.describe == "zstd 1"
+    assert ours.in_words == "zstd 1"
     assert ours.spared == len(TEXT)
     assert effort.turns == sorted(set(effort.turns))
     assert len(effort.turns) == 11

@@ -73,7 +73,7 @@ def test_it_rests_ever_longer_while_nothing_is_gained() -> None:
         if compress.calls > len(tried):
             tried.append(at)
     assert [later - sooner - 1 for sooner, later in pairwise(tried)] == [2, 4, 8, 16, 32, 32, 32]
-    assert compressor.describe == "none"
+    assert compressor.in_words == "none"
 
 
 def test_short_batches_that_gain_nothing_tell_little() -> None:
@@ -82,7 +82,7 @@ def test_short_batches_that_gain_nothing_tell_little() -> None:
     for _ in range(10):
         encoded(compressor, TEXT[:2000])
     assert compress.calls == 10
-    assert compressor.describe == "zstd"
+    assert compressor.in_words == "zstd"
 
 
 def test_a_gain_ends_the_rest() -> None:
@@ -92,7 +92,7 @@ def test_a_gain_ends_the_rest() -> None:
         encoded(compressor, TEXT)
     compress.share = 0.5
     assert encoded(compressor, TEXT)[0] == CODEC_ZSTD
-    assert compressor.describe == "zstd"
+    assert compressor.in_words == "zstd"
     compress.share = 1.0
     encoded(compressor, TEXT)
     before = compress.calls
