@@ -51,8 +51,6 @@ class Weaver:
 
         `texts`: puts this side's portals into what a target says; without it all bytes are exactly what was sent.
         """
-        self.total = 0
-        """Bytes woven."""
         self.pdus = 0
         self.digests = 0
         """Digests computed here, of headers and of data."""
@@ -123,7 +121,6 @@ class Weaver:
             raise RecordError("payload that no record announces")
         self._payload.clear()
         self._ends = []  # a peer may have made it long, and the stream may rest for long
-        self.total += sum(map(len, pieces))
         return pieces
 
     @property
@@ -139,7 +136,6 @@ class Weaver:
         pieces: list[bytes | memoryview] = []
         if self._gathered is not None:
             self._release(self._gathered, pieces, unread="the target stopped within it")
-        self.total += sum(map(len, pieces))
         return pieces
 
     def _weave(self, record: bytes, pieces: list[bytes | memoryview]) -> None:

@@ -73,7 +73,7 @@ def test_every_pdu_in_every_split(conversation: Conversation, size: int) -> None
     for direction in (pair.out, pair.back):
         assert direction.framer.fallen is None
         assert direction.finish() == b""
-        assert direction.weaver.total == direction.framer.total
+        assert direction.came == direction.framer.total
 
 
 @given(conversations(), st.data())
@@ -115,7 +115,7 @@ def test_payload_is_not_held_back(conversation: Conversation) -> None:
         direction = pair.direction(sender)
         for at in range(0, len(whole), 64):
             direction.send(whole[at : at + 64])
-            assert direction.framer.total - direction.weaver.total == direction.framer.held
+            assert direction.framer.total - direction.came == direction.framer.held
         assert direction.framer.held == 0
 
 

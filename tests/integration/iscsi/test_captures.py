@@ -128,7 +128,7 @@ def test_real_conversations(conversations: Recorded, size: int) -> None:
         for sender, data in said:
             direction = pair.direction(sender)
             came[sender] += direction.send(data, size)
-            assert direction.framer.total - direction.weaver.total == direction.framer.held
+            assert direction.framer.total - direction.came == direction.framer.held
             into(written if sender is Sender.INITIATOR else read, direction.payload())
         for sender in Sender:
             assert pair.direction(sender).framer.fallen is None

@@ -41,6 +41,8 @@ class Direction:
     def __init__(self, near: Connection, far: Connection, sender: Sender, portals: NearPortals | None = None) -> None:
         self.framer = Framer(near, sender)
         self.weaver = Weaver(far, sender, None if portals is None else PortalTexts(portals))
+        self.came = 0
+        """Bytes that have come out on the far side."""
         self.spans: list[Span] = []
         self._predictor = Predictor()
         self._restorer = Restorer()
@@ -65,7 +67,7 @@ class Direction:
 
     def finish(self) -> bytes:
         """What comes out when the source ends."""
-        return self.give_up() + b"".join(self.weaver.let_go())
+        return self.give_up() + self._out(self.weaver.let_go())
 
     def carry(self, cut: Cut, now: float) -> bytes:
         """From near to far site."""
@@ -76,7 +78,12 @@ class Direction:
         for span in spans:
             if span.is_payload:
                 self.weaver.payload([span.data])
-        return b"".join(self.weaver.take(now))
+        return self._out(self.weaver.take(now))
+
+    def _out(self, pieces: list[bytes | memoryview]) -> bytes:
+        came = b"".join(pieces)
+        self.came += len(came)
+        return came
 
     def _carried(self, what: Callable[[Spans], None]) -> bytes:
         cut = Cut()
