@@ -1,8 +1,8 @@
 """What a driver does with streams: opens, accepts and resets them, sends on them, and says what our arrays took."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from proxy.protocol.clock import Clock
 from proxy.protocol.codes import FrameType, ResetCode
 from proxy.protocol.errors import Misuse, OpenRefused
 from proxy.protocol.flow import Flow
@@ -11,6 +11,14 @@ from proxy.protocol.reader import BATCH_MAX
 from proxy.protocol.share import PLAIN, Share
 from proxy.protocol.state import TunnelState
 from proxy.protocol.stream import STREAM_RESET
+
+
+@dataclass(slots=True)
+class Clock:
+    """The time inside a tunnel. `Tunnel` sets it, for methods that have no argument `now`."""
+
+    now: float
+    """Seconds on any one monotonic clock: the latest that the driver gave."""
 
 
 class Streams:

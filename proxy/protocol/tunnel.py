@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from proxy.protocol.announcements import Announcements
-from proxy.protocol.clock import Clock
 from proxy.protocol.codes import FATAL, FIRST_NUMBERED, LAST, Capability, CloseCode, FrameType, ResetCode
 from proxy.protocol.errors import HelloRefused, Misuse, PeerError
 from proxy.protocol.events import (
@@ -43,7 +42,7 @@ from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import WIRE, WRITE_OVERHEAD
 from proxy.protocol.state import TunnelState
-from proxy.protocol.streams import Streams
+from proxy.protocol.streams import Clock, Streams
 from proxy.protocol.writes import Write, Writes
 
 
