@@ -1,4 +1,4 @@
-"""What an operator may set about a tunnel."""
+"""What may be set about a tunnel."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,10 @@ from proxy.protocol.window import GROWTH_PART
 
 @dataclass(frozen=True)
 class TunnelSettings:
-    """Bytes and seconds. Raises Misuse for what PROTOCOL.md does not allow."""
+    """Bytes and seconds. Raises Misuse for what PROTOCOL.md does not allow.
+
+    A site's file sets all but `initial_credit`, `opening_window` and `rest`.
+    """
 
     initial_credit: int = 256 << 10
     """What the peer may send on each stream before the first CREDIT, in costs; windows grow from here. If `memory` is
