@@ -41,10 +41,7 @@ class Lookout:
         self._shares = shares
         self._relief = relief
         self._sampled = now
-        self._processor = environment.processor
-        self._worker = environment.worker
-        self._unacked_max = environment.tunnel_settings.unacked_max
-        self._peers = len(environment.config.peers)
+        self._environment = environment
         self._ended: list[tuple[Spell, Spell]] = []  # of relays that have ended since the last sample
         self.waited: Counter[Waiting] = Counter()
         """Nanoseconds by what was waited for, of all streams and both directions, up to the last sample."""
@@ -106,6 +103,7 @@ class Lookout:
     def _figures(self) -> Figures:
         """The figures that all streams have in common."""
         line, again, held_up = self._of_line
+        environment = self._environment
         return Figures(
             peer=self._peer,
             reachable=self._lanes.up,
@@ -115,11 +113,11 @@ class Lookout:
             receiver_limited=held_up,
             round_trip=self._tunnel.round_trip,
             far_store=self._relief.rate,
-            unacked_max=self._unacked_max,
-            peers=self._peers,
-            processor=self._processor.share,
-            processor_seconds=self._processor.seconds,
-            unwritten=self._worker.store.unwritten,
+            unacked_max=environment.tunnel_settings.unacked_max,
+            peers=len(environment.config.peers),
+            processor=environment.processor.share,
+            processor_seconds=environment.processor.seconds,
+            unwritten=environment.worker.store.unwritten,
         )
 
     def _line(self) -> dict[str, float]:
