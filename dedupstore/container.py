@@ -44,7 +44,6 @@ class Layout:
 LARGE: Final = Layout.of(CONTAINER_BYTES)
 SMALL: Final = Layout.of(CONTAINER_BYTES // 2)
 MAX_ENTRIES: Final = LARGE.max_entries
-DATA_OFFSET: Final = LARGE.data_offset
 
 
 class Directory(NamedTuple):

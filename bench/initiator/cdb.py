@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 SECTOR = 512
 """Bytes of a logical block of the targets in tests and benches."""
-GOOD, CHECK_CONDITION = 0x00, 0x02
+GOOD = 0x00
+"""The status of a command that did what it was to do."""
 
 
 def test_unit_ready() -> bytes:

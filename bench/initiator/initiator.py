@@ -41,8 +41,6 @@ class Task:
 
     tag: int
     lun: int
-    command: bytes
-    """Its descriptor block (`cdb`)."""
     data: memoryview
     """Data of a write; empty for other commands."""
     number: int
@@ -191,7 +189,7 @@ class Initiator:
 
         `patient=False`: R2Ts are not answered, so the task remains until it is aborted.
         """
-        task = Task(self._next_tag(), lun, command, memoryview(data), self._take_number(), patient)
+        task = Task(self._next_tag(), lun, memoryview(data), self._take_number(), patient)
         self._tasks[task.tag] = task
         with_it = min(len(data), self._segment, self.agreed.first_burst) if self.agreed.immediate else 0
         unasked = with_it if self.agreed.initial_r2t else min(len(data), self.agreed.first_burst)

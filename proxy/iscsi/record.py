@@ -35,7 +35,6 @@ TAIL_MAX = 3 + DIGEST_BYTES
 DATA_MAX = 16 << 10
 """Data segments up to this length may be in a record; longer ones are payload, so that none is waited for long.
 A record must fit into the smallest window of a stream, 64 KiB, because it is gathered before it is sent."""
-RECORD_MAX = SHORTEST_PDU + 1020 + DATA_MAX + TAIL_MAX
 
 PDU_FLAGS = HEADER_DIGEST | DATA_DIGEST | PAYLOAD | AS_IS
 _WITH_DATA = DATA_DIGEST | PAYLOAD | AS_IS

@@ -23,11 +23,14 @@ with atheris.instrument_imports(include=["proxy.iscsi"]):
     from proxy.iscsi.pdu import DIGEST_BYTES, Opcode, Sender
     from proxy.iscsi.portals import Portal
     from proxy.iscsi.prediction import Predictor, Restorer
-    from proxy.iscsi.record import RECORD_MAX
+    from proxy.iscsi.record import DATA_MAX, SHORTEST_PDU, TAIL_MAX
     from proxy.iscsi.weaver import Weaver
     from tests.unit.iscsi.sites import Cut, Pair
 
 from tests.unit.iscsi.pdus import digests, login, login_answer, pdu
+
+RECORD_MAX = SHORTEST_PDU + 1020 + DATA_MAX + TAIL_MAX
+"""With all the additional headers that a PDU may have."""
 
 
 def steps(content: bytes) -> Iterator[tuple[int, bytes]]:

@@ -7,7 +7,7 @@ import lmdb
 import pytest
 
 from dedupstore import fitting, open_store, verify_store
-from dedupstore.container import DATA_OFFSET, MAX_ENTRIES, PAGE_BYTES, SMALL, Layout
+from dedupstore.container import MAX_ENTRIES, PAGE_BYTES, SMALL, Layout
 from dedupstore.disk import DiskStore
 from dedupstore.index import Index
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
@@ -208,7 +208,7 @@ def test_a_store_that_lost_most_of_its_chunks_keeps_the_others(path: Path) -> No
     store.close()
     with (path / "containers").open("r+b") as file:
         for slot in range(1, 8):
-            file.seek(slot * CONTAINER_BYTES + DATA_OFFSET)
+            file.seek(slot * CONTAINER_BYTES + Layout.of(CONTAINER_BYTES).data_offset)
             file.write(b"?" * 8 * MAX_ENTRIES)
     assert verify_store(path, SIZE) == (MAX_ENTRIES, 7 * MAX_ENTRIES, False, ())
     assert verify_store(path, SIZE) == (MAX_ENTRIES, 0, True, ())

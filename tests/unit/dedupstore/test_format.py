@@ -8,7 +8,7 @@ import lmdb
 import pytest
 
 from dedupstore import open_store
-from dedupstore.container import DATA_OFFSET, LARGE, MAX_ENTRIES, SMALL, Container, Layout, read_directory
+from dedupstore.container import LARGE, MAX_ENTRIES, SMALL, Container, Layout, read_directory
 from dedupstore.errors import Damaged
 from dedupstore.fingerprint import fingerprint
 from dedupstore.store import CONTAINER_BYTES
@@ -83,7 +83,7 @@ def contents(index: lmdb.Environment, name: str) -> dict[str, str]:
 def test_reading_the_container_of_the_vectors() -> None:
     memory = memoryview(bytearray(CONTAINER_BYTES))
     memory[: len(DIRECTORY)] = DIRECTORY
-    memory[DATA_OFFSET : DATA_OFFSET + len(DATA)] = DATA
+    memory[LARGE.data_offset : LARGE.data_offset + len(DATA)] = DATA
     container = Container.decode(memory, 1)
     assert [container.chunk(entry) for entry in range(3)] == CHUNKS
     assert (container.sealed, container.used) == (CONTAINER["sealed"], len(DATA))
@@ -118,11 +118,11 @@ def test_a_directory_that_does_not_add_up_is_not_believed(lengths: list[int], us
     head = b"ISTHCONT" + (1).to_bytes(8, "little") + len(lengths).to_bytes(4, "little") + used.to_bytes(4, "little")
     proof = fingerprint(head + bytes(8) + entries)
     with pytest.raises(Damaged, match="does not add up"):
-        read_directory((head + proof + bytes(8) + entries).ljust(DATA_OFFSET, b"\0"), 1)
+        read_directory((head + proof + bytes(8) + entries).ljust(LARGE.data_offset, b"\0"), 1)
 
 
 def test_the_directory_of_a_full_container_just_fits() -> None:
-    assert 64 + 36 * MAX_ENTRIES == DATA_OFFSET
+    assert LARGE.data_offset == 64 + 36 * MAX_ENTRIES
 
 
 @pytest.mark.parametrize("layout", [SMALL, LARGE], ids=lambda layout: f"{layout.slot_bytes >> 20} MiB")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dedupstore import open_store
-from dedupstore.container import DATA_OFFSET
+from dedupstore.container import LARGE
 from dedupstore.errors import ChunkInvalid, IndexFull
 from dedupstore.index import Change, Index
 from tests.conformance.filling import A_CONTAINER, fetch, fill, name_of, put
@@ -41,7 +41,7 @@ def test_nothing_is_left_of_a_container_that_went_for_the_index(
     store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20)
     fill(store, range(A_CONTAINER * 3))
     store.close()
-    damage(tmp_path, 1, DATA_OFFSET + 77)
+    damage(tmp_path, 1, LARGE.data_offset + 77)
     store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20)
     store.remember(PEER, b"epoch--1")
     store.write()
