@@ -49,7 +49,9 @@ class Coders:
         self._sampled = 0  # bytes that the source had sent at the last `sample`
 
     def close(self) -> None:
-        """The stream has ended."""
+        """The stream has ended, in whatever way: both release what they hold."""
+        self.encoder.close()
+        self.decoder.close()
 
     def note(self, traffic: Traffic) -> None:
         """Copy what the coders have counted into `traffic`."""
@@ -104,6 +106,7 @@ class SpanCoders(Coders):
         self.tally = tally
 
     def close(self) -> None:
+        super().close()
         self.tally.close()
 
     def note(self, traffic: Traffic) -> None:

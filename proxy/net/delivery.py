@@ -79,11 +79,10 @@ class Delivery:
         self._deliver()
 
     def close(self) -> None:
-        """The stream has ended, in whatever way: deliver nothing more, and hold nothing of the peer's."""
+        """The stream has ended, in whatever way: deliver nothing more."""
         self._closed = True
         self._transport = None
         self._text.stop()
-        self._decoder.close()
 
     @property
     def held(self) -> bool:

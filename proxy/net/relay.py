@@ -305,7 +305,7 @@ class Relay(asyncio.BufferedProtocol):
         for _, batch in self._outstanding:
             self._underway.abandon(batch)
         self._outstanding.clear()
-        self._encoder.close()
+        self.coders.close()
         self.when_closed(self)
 
     # -- outward -----------------------------------------------------------------------------------------------

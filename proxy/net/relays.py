@@ -133,7 +133,6 @@ class Relays:
         self.lookout.ended(relay)
         self.fills.drop(relay)
         self.misses.settle(relay.stream)
-        relay.coders.close()
         if relay.in_order:
             self.leaving.add(relay)
         if relay.delivery.held:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import MagicMock
 
+from proxy.net.coders import Coders
 from proxy.net.relay import Relay
 from proxy.net.rounds import Rounds
 from proxy.reduction.windows import ContextMemory
@@ -31,7 +32,7 @@ class Connected:
 def connection(here: Site, memory: ContextMemory | None = None, without: str = "") -> Iterator[Connected]:
     """At that site, with that memory for contexts; the loop is the tests'. `without`: what was not agreed on."""
     decoder = decoder_of(here, memory, without=without)
-    owner, coders = MagicMock(), MagicMock(encoder=encoder_of(here), decoder=decoder, held=0)
+    owner, coders = MagicMock(), Coders(encoder_of(here), decoder)
     owner.worker.congested = owner.turns.spend.return_value = owner.streams.credit_due.return_value = False
     owner.rounds = Rounds(lambda: 0.0)
     owner.grain = owner.streams.grain.return_value = 16 << 10
