@@ -72,7 +72,8 @@ class Dialler:
                 await self._rest(pause * random.uniform(0.5, 1.0))
                 pause = min(pause * 2, self._pause_max, _PAUSE_AT_REST if self._peer.relays else self._pause_max)
         finally:
-            self._cancel()
+            for task in tuple(self._attempts):
+                task.cancel()
 
     def hurry(self) -> None:
         """Dial now, and with long packets: what kept the peer away, or lost long packets, may have been put right."""
@@ -105,10 +106,6 @@ class Dialler:
 
     def _tried(self, mark: int) -> float:
         return self._begun.get(mark, float("-inf"))
-
-    def _cancel(self) -> None:
-        for task in tuple(self._attempts):
-            task.cancel()
 
     async def _rest(self, seconds: float) -> None:
         try:
