@@ -14,6 +14,7 @@ from proxy.protocol.errors import PeerError
 from proxy.protocol.hello import Hello
 from proxy.protocol.reader import Frame, FrameReader, encode
 from proxy.text import printable
+from tests.unit.protocol.playbook import fed
 
 U32 = st.integers(0, (1 << 32) - 1)
 U64 = st.integers(0, (1 << 64) - 1)
@@ -167,15 +168,8 @@ def read(pieces: list[bytes]) -> tuple[list[Frame], str]:
     reader, found = FrameReader(), []
     try:
         for piece in pieces:
-            view = memoryview(piece)
-            while view:
-                room = reader.get_buffer()
-                size = min(len(room), len(view))
-                room[:size] = view[:size]
-                view = view[size:]
-                reader.received(size)
-                while (frame := reader.next_frame()) is not None:
-                    found.append(frame._replace(payload=bytes(frame.payload)))
+            for frame in fed(reader, piece):
+                found.append(frame)
     except PeerError as error:
         return found, str(error)
     return found, ""

@@ -12,6 +12,7 @@ from proxy.config.loading import parse
 from proxy.config.mistakes import ConfigError
 from proxy.config.ranges import PORTS_MAX, AddressRange, PortRange, parse_ports, parse_range
 from tests.unit.config.contract import EAST, WEST
+from tests.unit.config.mistakes import one_mistake
 
 NOWHERE = Path("nowhere/site.toml")
 RANGE = 'range = "10.1.0.0/24"\n'
@@ -103,12 +104,8 @@ def test_defaults() -> None:
     ],
 )
 def test_each_mistake_is_named(text: str, key: str, wrong: str, remedy: str) -> None:
-    with pytest.raises(ConfigError) as caught:
+    with one_mistake(key, wrong, remedy):
         parse(text.encode(), NOWHERE, files=False)
-    (mistake,) = caught.value.mistakes
-    assert mistake.key == key
-    assert wrong in mistake.wrong
-    assert remedy in mistake.remedy
 
 
 def test_what_is_no_mistake() -> None:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -65,6 +65,14 @@ class Line:
         return [later - earlier for earlier, later in pairwise(self.begun)]
 
 
+def played(scene: Coroutine[Any, Any, None]) -> None:
+    """Play a scene on a loop whose time jumps; nothing may go wrong on the loop."""
+    loop = Clockwork(0)
+    loop.run_until_complete(scene)
+    loop.close()
+    assert not loop.errors
+
+
 def dial(line: Line, monkeypatch: pytest.MonkeyPatch, *, lanes: Lanes | None = None, resting: bool = False) -> None:
     """For ten minutes of a clock that jumps, to a peer that never comes up; `resting`: arrays' connections."""
     monkeypatch.setattr(dialling, "connect", line.connect)
@@ -79,10 +87,7 @@ def dial(line: Line, monkeypatch: pytest.MonkeyPatch, *, lanes: Lanes | None = N
             await asyncio.wait_for(dialler.run(), 600.0)
         await asyncio.sleep(1)  # those under way end
 
-    loop = Clockwork(0)
-    loop.run_until_complete(scene())
-    loop.close()
-    assert not loop.errors
+    played(scene())
 
 
 def test_pauses_double_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,10 +241,7 @@ def test_an_outage_is_not_taken_for_a_path_that_loses_long_packets(monkeypatch: 
         assert [lane.short for lane in tunnel.lanes if lane.up] == [False]
         running.cancel()
 
-    loop = Clockwork(0)
-    loop.run_until_complete(scene())
-    loop.close()
-    assert not loop.errors
+    played(scene())
 
 
 @pytest.mark.parametrize("what", ["no way", "no answer", "another's certificate", "HELLO refused"])
@@ -286,10 +288,7 @@ def test_a_trial_that_showed_nothing_is_made_again(monkeypatch: pytest.MonkeyPat
         assert [lane.short for lane in tunnel.lanes if lane.up] == [False]
         running.cancel()
 
-    loop = Clockwork(0)
-    loop.run_until_complete(scene())
-    loop.close()
-    assert not loop.errors
+    played(scene())
 
 
 def test_trials_do_not_gather_while_the_line_is_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,10 +317,7 @@ def test_trials_do_not_gather_while_the_line_is_out(monkeypatch: pytest.MonkeyPa
         assert [lane.short and lane.silent for lane in tunnel.lanes] == [True]
         running.cancel()
 
-    loop = Clockwork(0)
-    loop.run_until_complete(scene())
-    loop.close()
-    assert not loop.errors
+    played(scene())
     assert len(trials.begun) > 100
     assert trials.most == 1
 
@@ -344,9 +340,6 @@ def test_who_was_well_for_a_day_is_dialled_as_at_first(monkeypatch: pytest.Monke
         await asyncio.sleep(1.0)
         running.cancel()
 
-    loop = Clockwork(0)
-    loop.run_until_complete(scene())
-    loop.close()
-    assert not loop.errors
+    played(scene())
     assert len(tunnel.begun) > 1
     assert tunnel.begun[1] - tunnel.begun[0] <= 0.25

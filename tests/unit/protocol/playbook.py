@@ -6,7 +6,7 @@ DATA 1#2 500            frame 2 of stream 1, 500 plain bytes
 RESET 1#0 UNREACHABLE   and so on
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from proxy.protocol import frames
@@ -26,19 +26,22 @@ def batch(plain: int, filling: int = 0) -> bytes:
     return plain.to_bytes(4, "big") + bytes(8 + filling)
 
 
-def cut(pieces: Iterable[bytes]) -> list[Frame]:
-    """The frames in what `take` gave, with payloads that last."""
-    reader, found = FrameReader(), []
-    data = memoryview(b"".join(pieces))
-    while data:
+def fed(reader: FrameReader, data: bytes) -> Iterator[Frame]:
+    """Give the reader these bytes; the frames that it cuts, with payloads that last. Raises PeerError."""
+    view = memoryview(data)
+    while view:
         room = reader.get_buffer()
-        size = min(len(room), len(data))
-        room[:size] = data[:size]
-        data = data[size:]
+        size = min(len(room), len(view))
+        room[:size] = view[:size]
+        view = view[size:]
         reader.received(size)
         while (frame := reader.next_frame()) is not None:
-            found.append(frame._replace(payload=bytes(frame.payload)))
-    return found
+            yield frame._replace(payload=bytes(frame.payload))
+
+
+def cut(pieces: Iterable[bytes]) -> list[Frame]:
+    """The frames in what `take` gave, with payloads that last."""
+    return [*fed(FrameReader(), b"".join(pieces))]
 
 
 def line(frame: Frame) -> str:

@@ -5,6 +5,7 @@ import pytest
 from proxy.protocol.codes import FrameType
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.reader import PAYLOAD_MAX, Frame, FrameReader, encode, header
+from tests.unit.protocol.playbook import fed
 
 LONGEST = {
     FrameType.HELLO: 4096,
@@ -30,17 +31,7 @@ FIRST = {FrameType.HELLO, FrameType.CLOSE}
 
 
 def feed(reader: FrameReader, data: bytes) -> list[Frame]:
-    found = []
-    view = memoryview(data)
-    while view:
-        room = reader.get_buffer()
-        size = min(len(room), len(view))
-        room[:size] = view[:size]
-        view = view[size:]
-        reader.received(size)
-        while (frame := reader.next_frame()) is not None:
-            found.append(frame._replace(payload=bytes(frame.payload)))
-    return found
+    return [*fed(reader, data)]
 
 
 @pytest.mark.parametrize("kind", list(FrameType))
