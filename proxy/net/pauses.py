@@ -49,8 +49,6 @@ class Pauses:
         self._ship = ship
         self._loop = asyncio.get_running_loop()
         self._pace = Pace()
-        self.resting = False
-        """The source is not read, because there is no credit or the disk lags."""
         self.awaiting_turn = False
         """The source is not read, but only until others have been."""
         self._full_read = False  # the last read filled the buffer, so there may be more
@@ -132,7 +130,6 @@ class Pauses:
 
     def rest(self) -> None:
         """The source is not read for a while; `waits` knows why."""
-        self.resting = True
         self._stall.stop()
         if self._holding and self._waits.queued:
             self._came = True  # more may be waiting in the socket, which is not read
@@ -152,7 +149,7 @@ class Pauses:
         last full read."""
         if self.awaiting_turn and self._full_read and self._soon is None:
             self._soon = self._loop.call_soon(self._pause)
-        self.resting = self.awaiting_turn = False
+        self.awaiting_turn = False
         self._await_round()
         self._watch()
 
@@ -175,7 +172,7 @@ class Pauses:
             return
         if self._waiting is not None:
             return
-        if self._pace.holds and (self._waits.queued or not self.resting):
+        if self._pace.holds and (self._waits.queued or not self._waits.resting):
             self._hold()
             return
         self._flush(patient=True)
@@ -187,7 +184,7 @@ class Pauses:
 
     def _hold(self) -> None:
         self._holding = True
-        self._came = self.resting
+        self._came = self._waits.resting
         self._newer_than = self._loop.time()
         self._waiting = self._loop.call_later(HOLD - _TICK, self._held, 1)
         self._waits.outward(Waiting.SOURCE)
@@ -207,7 +204,7 @@ class Pauses:
             self._newer_than = self._read_at
         if self._closed:
             return
-        if self._came and self._left > _TICK and not self.resting:
+        if self._came and self._left > _TICK and not self._waits.resting:
             self._waiting = self._loop.call_later(self._left, self._held, 0)
         elif looks and not self._came:
             self._waiting = self._loop.call_later(_TICK, self._held, 0)
@@ -225,7 +222,7 @@ class Pauses:
 
     def _watch(self) -> None:
         """Watch for a stall; but a source cannot go on while it is not read."""
-        if not (self.resting or self.awaiting_turn or self._closed):
+        if not (self._waits.resting or self.awaiting_turn or self._closed):
             self._stall.watch()
 
     def _give_up(self) -> None:

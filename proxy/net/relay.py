@@ -162,7 +162,7 @@ class Relay(asyncio.BufferedProtocol):
             return
         if self._allowance < _ALLOWANCE_MIN:
             self._rest_if_needed()
-        if self._owner.turns.spend(self, nbytes, more=more) and not (self._pauses.resting or self.closed):
+        if self._owner.turns.spend(self, nbytes, more=more) and not (self.waits.resting or self.closed):
             self._await_turn(more=more)
 
     def eof_received(self) -> bool:
@@ -253,13 +253,13 @@ class Relay(asyncio.BufferedProtocol):
 
     def writable(self) -> None:
         """There may be room to send again: read the array, or go on resting."""
-        if self.closed or not self._pauses.resting or self._transport is None:
+        if self.closed or not self.waits.resting or self._transport is None:
             return
         self._renew_allowance()
         if self._allowance >= _ALLOWANCE_MIN:
             self._transport.resume_reading()
-            self._pauses.resume()
             self.waits.resume()
+            self._pauses.resume()
         else:
             self._await_room()
 
@@ -270,7 +270,7 @@ class Relay(asyncio.BufferedProtocol):
         self.coders.sample(self._traffic.raw)
         if self._leaving is not None:
             self._leaving.sample(self._loop.time())
-        elif self._pauses.resting or self._ended_here:
+        elif self.waits.resting or self._ended_here:
             self._look_at(socket_of(self._transport))
 
     def _look_at(self, connection: socket.socket) -> None:
@@ -324,9 +324,9 @@ class Relay(asyncio.BufferedProtocol):
             self._encoder.flush(patient=patient)
             self._ship()
             self.waits.outward(_SOURCE)
-            if self._pauses.resting and self._owner.worker.congested:
+            if self.waits.resting and self._owner.worker.congested:
                 self._owner.worker.when_relieved(self.writable)
-            elif self._pauses.resting and self._owner.streams.credit_due(self.stream):
+            elif self.waits.resting and self._owner.streams.credit_due(self.stream):
                 self._await_room()
             else:
                 self.writable()  # known data has cost less than was reckoned with
@@ -367,8 +367,7 @@ class Relay(asyncio.BufferedProtocol):
 
     def _rest_if_needed(self) -> None:
         """Stop reading while the tunnel has no credit for more, or the disk lags."""
-        pauses = self._pauses
-        if pauses.resting or pauses.awaiting_turn or self._ended_here or self._transport is None:
+        if self.waits.resting or self._pauses.awaiting_turn or self._ended_here or self._transport is None:
             return
         self._renew_allowance()
         if self._owner.worker.congested:

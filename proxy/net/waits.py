@@ -60,7 +60,8 @@ class Waits:
         self._outward = TimeAccount(Waiting.SOURCE, now)
         self._inward = TimeAccount(Waiting.PEER, now)
         self._recent = Recent()
-        self._resting = False
+        self.resting = False
+        """The source is not read, because there is no credit or the disk lags."""
         self._loading = False
         self._awaited = Waiting.PEER  # the inward state, before the peer was out of reach
         self._held = 0.0  # `Flow.held`, when it was last looked at
@@ -79,11 +80,11 @@ class Waits:
     @property
     def queued(self) -> bool:
         """True if the source is not read because data waits for a lane: anything sent now would wait for it as well."""
-        return self._resting and self._outward.state is Waiting.LINE
+        return self.resting and self._outward.state is Waiting.LINE
 
     def outward(self, state: Waiting) -> None:
         """The outward direction waits for this from now on; has no effect while the source is not read (`rest`)."""
-        if self._outward.state is not state and not self._resting:
+        if self._outward.state is not state and not self.resting:
             self._enter(state)
 
     def inward(self, state: Waiting) -> None:
@@ -104,11 +105,11 @@ class Waits:
         if obstacle is Waiting.WINDOW and flow is not None:
             self.window, self._window_age = flow.window, 0
         self._enter(obstacle)  # even if it is the same: the time so far has been settled
-        self._resting = True
+        self.resting = True
 
     def resume(self) -> None:
         """The source is read again."""
-        self._resting = False
+        self.resting = False
         self._settle(self._owner.streams.flow(self._stream))
         self._enter(Waiting.SOURCE)
 
@@ -120,7 +121,7 @@ class Waits:
     def look(self) -> None:
         """Find out anew what is waited for: the peer came into or went out of reach, some of what was sent has arrived,
         or time has passed."""
-        if self._resting:
+        if self.resting:
             self.rest()
         state, reachable = self._inward.state, self._owner.reachable
         if state in _OF_PEER and not reachable:

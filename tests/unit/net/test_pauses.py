@@ -29,6 +29,7 @@ class Source:
     understood: bool = False
     unsent: int = 0
     queued: bool = False
+    resting: bool = False
     wanted: bytes | None = None
     loaded: Callable[[], None] | None = None
     flushes: list[float] = field(default_factory=list)
@@ -70,6 +71,14 @@ class Source:
     def ship(self) -> None:
         self.unsent = CHUNK
         self.shipped.append(self.loop.now)
+
+    def rest(self) -> None:
+        self.resting = True
+        self.pauses.rest()
+
+    def resume(self) -> None:
+        self.resting = False
+        self.pauses.resume()
 
     def read(self, size: int, held: int = 0, *, full: bool = False) -> None:
         self.came += size
@@ -185,11 +194,11 @@ def test_what_would_only_wait_in_the_queue_is_held_until_that_is_short(source: S
     in_one_way_bulk(source)
     source.read(BULK)
     source.queued = True
-    source.pauses.rest()
+    source.rest()
     source.loop.run(1.0)
     assert source.flushes == []
     source.queued = False
-    source.pauses.resume()
+    source.resume()
     source.loop.run(HOLD)
     assert len(source.flushes) == 1
     source.read(BULK)
@@ -200,7 +209,7 @@ def test_who_rests_for_credit_sends_what_is_left(source: Source) -> None:
     """It may be what the credit is to come for."""
     in_one_way_bulk(source)
     source.read(BULK)
-    source.pauses.rest()
+    source.rest()
     assert source.flushes == [source.loop.now]
 
 
@@ -232,8 +241,8 @@ def in_one_way_bulk(source: Source) -> None:
         if source.held_now():
             break
         source.loop.run(HOLD / 4)
-    source.pauses.rest()  # which flushes
-    source.pauses.resume()
+    source.rest()  # which flushes
+    source.resume()
     source.flushes.clear()
     source.began = source.loop.now
 
@@ -271,10 +280,10 @@ def test_an_understood_login_has_longer(source: Source) -> None:
 def test_who_is_not_read_is_not_given_up(source: Source) -> None:
     """Until it is read again."""
     source.read(20, held=20)
-    source.pauses.rest()
+    source.rest()
     source.loop.run(10.0)
     assert source.given_up == []
-    source.pauses.resume()
+    source.resume()
     source.loop.run(STALL * 0.9)
     assert source.given_up == []
     source.loop.run(STALL)
@@ -287,7 +296,7 @@ def test_who_waits_for_its_turn_has_not_paused_and_is_not_given_up(source: Sourc
     source.pauses.await_turn(more=True)
     source.loop.run(10.0)
     assert (source.flushes, source.given_up) == ([], [])
-    source.pauses.resume()
+    source.resume()
     source.read(BULK)
     source.loop.run(HOLD / 2)
     assert source.flushes == []
@@ -301,7 +310,7 @@ def test_what_filled_a_read_before_its_turn_ended_goes_if_nothing_follows(source
     source.pauses.await_turn(more=True)
     source.loop.run(10.0)
     assert source.flushes == []
-    source.pauses.resume()
+    source.resume()
     source.loop.run(0)
     assert len(source.flushes) == 1
 
