@@ -142,7 +142,7 @@ class Dataset:
 
     def files(self) -> Iterator[File]:
         """The files in their order; the last one is cut off where the volume ends."""
-        sizes = self._draw("sizes")
+        sizes = random.Random(f"{self.kind}/{self.seed}/sizes")
         originals = Originals(sizes)
         done = repeated = 0
         while done < self.size:
@@ -163,9 +163,6 @@ class Dataset:
         pages = min(sizes.lognormvariate(0, SPREAD) * MEDIAN_FILE, largest) // PAGE
         return max(int(pages), 1) * PAGE
 
-    def _draw(self, purpose: str) -> random.Random:
-        return random.Random(f"{self.kind}/{self.seed}/{purpose}")
-
     def _contents(self) -> Iterator[bytes]:
         mix = mix_for(self.compressibility)
         for file in self.files():
@@ -176,12 +173,12 @@ class Dataset:
                 yield pages if len(pages) == length else pages[:length]
 
 
-def field_volumes(size: int, seed: int = 0) -> list[Dataset]:
+def field_volumes(size: int) -> list[Dataset]:
     """Volumes of `size` bytes shaped like the three of the field test."""
     return [
-        Dataset("f5vol2", size, 38, 10, seed),
-        Dataset("f5vol3", size, 1, 0, seed),
-        Dataset("f5vol4", size, 99, 100, seed),
+        Dataset("f5vol2", size, 38, 10),
+        Dataset("f5vol3", size, 1, 0),
+        Dataset("f5vol4", size, 99, 100),
     ]
 
 
