@@ -203,7 +203,7 @@ async def _run(
         await stop.wait()
         log.info("site %s drains for %g s at most; SIGINT, or Ctrl-C, ends it", config.site.name, config.tunnel.drain)
         watching.drains()
-        supervisor.stopping("drains", config.tunnel.drain + ENDING)
+        supervisor.stopping(config.tunnel.drain + ENDING)
         await site.drain("the site shuts down", hurry)
         reloads.cancel()  # not before: a drain may take an hour, in which a certificate is replaced or withdrawn
     finally:

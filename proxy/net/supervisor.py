@@ -63,9 +63,9 @@ class Supervisor:
         """Certificates are read anew; `ready` follows."""
         self._say("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
-    def stopping(self, words: str, seconds: float) -> None:
+    def stopping(self, seconds: float) -> None:
         """Nothing more is accepted, and the end may take so many seconds. Signs of life go on."""
-        self._say("STOPPING=1", f"STATUS={words}", f"EXTEND_TIMEOUT_USEC={round(seconds * 1e6)}")
+        self._say("STOPPING=1", "STATUS=drains", f"EXTEND_TIMEOUT_USEC={round(seconds * 1e6)}")
 
     async def close(self) -> None:
         """No more signs of life."""

@@ -26,7 +26,7 @@ def test_its_life_is_told(listener: socket.socket) -> None:
         supervisor.ready("site east")
         supervisor.reloading()
         supervisor.ready("site east\nand more")
-        supervisor.stopping("drains", 95.5)
+        supervisor.stopping(95.5)
         await supervisor.close()
 
     asyncio.run(live())
@@ -75,7 +75,7 @@ def test_an_abstract_name() -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(f"\0{name}")
         listener.settimeout(60)
-        Supervisor.of({"NOTIFY_SOCKET": f"@{name}"}).stopping("drains", 1.0)
+        Supervisor.of({"NOTIFY_SOCKET": f"@{name}"}).stopping(1.0)
         assert listener.recv(4096).startswith(b"STOPPING=1")
 
 
@@ -104,7 +104,7 @@ def test_nothing_depends_on_it(environment: dict[str, str]) -> None:
         supervisor = Supervisor.of(environment)
         supervisor.ready("site east")
         await asyncio.sleep(0)
-        supervisor.stopping("drains", 95.5)
+        supervisor.stopping(95.5)
         await supervisor.close()
 
     asyncio.run(live())
@@ -124,7 +124,7 @@ def test_signs_that_nobody_wants_are_not_given(listener: socket.socket, wanted: 
         supervisor.ready("site east")
         for _ in range(10):
             await asyncio.sleep(0)
-        supervisor.stopping("drains", 95.5)
+        supervisor.stopping(95.5)
         await supervisor.close()
 
     asyncio.run(live())
