@@ -134,7 +134,7 @@ class Lane(asyncio.BufferedProtocol):
         connection: socket.socket = transport.get_extra_info("socket")
         self._outlet = Outlet(connection, self._room_again)
         self.congestion_control = choose_congestion_control(connection, self._wanted_congestion_control)
-        self._reader = FrameReader(first=True)
+        self._reader = FrameReader()
         self._rounds = Rounds()
         self._unpaused = Unpaused(connection, self._connected_at)
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)

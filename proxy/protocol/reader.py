@@ -88,9 +88,8 @@ class FrameReader:
     came, at most to what the longest frame of any type needs.
     """
 
-    def __init__(self, *, first: bool = False) -> None:
-        """`first`: nothing but HELLO and CLOSE may come before `go_on`, so nobody gets room for more than these."""
-        self._limits = _FIRST_LIMITS if first else _LIMITS
+    def __init__(self) -> None:
+        self._limits = _FIRST_LIMITS  # until `go_on`: before HELLO nobody gets room for more than that or CLOSE
         self._view = memoryview(bytearray(4 * OFFERED_MIN))
         self._start = 0
         self._end = 0

@@ -26,6 +26,7 @@ with atheris.instrument_imports(include=["proxy.protocol"]) if FUZZING else null
     from proxy.protocol.reader import Buffer, Frame, FrameReader
     from proxy.protocol.settings import TunnelSettings
     from proxy.protocol.tunnel import Tunnel
+    from tests.unit.protocol.playbook import lane_reader
 
 SETTINGS = TunnelSettings(memory=1 << 20, unacked_max=1 << 20, streams=4)
 MEMORY_MAX = 8 << 20
@@ -66,7 +67,7 @@ def outcome(content: bytes, piece: int) -> list[str]:
     """What each frame means, and the error that ends it, in words."""
     found = []
     try:
-        for frame in read(FrameReader(), content, piece):
+        for frame in read(lane_reader(), content, piece):
             found.append(f"{frame[:3]} {DECODERS[frame.type](frame.payload)}")
     except PeerError as error:
         found.append(str(error))
@@ -89,7 +90,7 @@ def one_tunnel(content: bytes) -> None:
     """Frames of a peer on two lanes; the driver accepts what is offered and takes what comes."""
     tunnel = joined_tunnel()
     try:
-        for frame in read(FrameReader(), content, 4096):
+        for frame in read(lane_reader(), content, 4096):
             tunnel.receive(1 + frame.number % 2, frame._replace(number=frame.number // 2), 1.0)
             for event in events_of(tunnel):
                 drive(tunnel, event)

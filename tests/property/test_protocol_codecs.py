@@ -12,9 +12,9 @@ from proxy.protocol import frames
 from proxy.protocol.codes import CloseCode, ResetCode
 from proxy.protocol.errors import PeerError
 from proxy.protocol.hello import Hello
-from proxy.protocol.reader import Frame, FrameReader, encode
+from proxy.protocol.reader import Frame, encode
 from proxy.text import printable
-from tests.unit.protocol.playbook import fed
+from tests.unit.protocol.playbook import fed, lane_reader
 
 U32 = st.integers(0, (1 << 32) - 1)
 U64 = st.integers(0, (1 << 64) - 1)
@@ -165,7 +165,7 @@ SHORT_FRAMES = st.lists(st.builds(Frame, st.sampled_from([5, 6, 0x12, 0x16]), U3
 
 def read(pieces: list[bytes]) -> tuple[list[Frame], str]:
     """Frames until the end or an error, of which the words."""
-    reader, found = FrameReader(), []
+    reader, found = lane_reader(), []
     try:
         for piece in pieces:
             for frame in fed(reader, piece):

@@ -13,9 +13,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from proxy.protocol import events
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import OpenRefused
-from proxy.protocol.reader import Frame, FrameReader
+from proxy.protocol.reader import Frame
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.tunnel import Tunnel
+from tests.unit.protocol.playbook import lane_reader
 
 SETTINGS = TunnelSettings(initial_credit=64 << 10, memory=1 << 20, unacked_max=128 << 10, streams=3, grace=1000.0)
 SIDES = st.integers(0, 1)
@@ -44,7 +45,7 @@ class Pair(RuleBasedStateMachine):
         """Frames under way, by the side that sent them; a lane that a side gave up is not in `up` of that side."""
         self.up: list[set[int]] = [set(), set()]
         self.lanes_made = 0
-        self.reader = FrameReader()
+        self.reader = lane_reader()
         self.dial(0)
 
     def tunnel(self, name: str, peer: str) -> Tunnel:

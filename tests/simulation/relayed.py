@@ -31,10 +31,10 @@ from proxy.observe.processor import Processor
 from proxy.protocol.codes import FrameType
 from proxy.protocol.errors import HelloRefused
 from proxy.protocol.hello import Hello
-from proxy.protocol.reader import FrameReader
 from proxy.protocol.settings import TunnelSettings
 from tests.simulation.clockwork import Clockwork
 from tests.unit.config.contract import EAST, WEST
+from tests.unit.protocol.playbook import lane_reader
 
 
 class Shelf(MemoryStore):
@@ -244,7 +244,7 @@ class Link:
         self.up = self.silent = self.needless = self.clogged = self.lost = False
         self.said: Hello | None = None
         self.certificate = b"", dict[str, object]()
-        self._reader = FrameReader()
+        self._reader = lane_reader()
         self._way: deque[bytes] = deque()
         self._under_way = 0
 

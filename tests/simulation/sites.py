@@ -15,12 +15,13 @@ from proxy.protocol.codes import Capability, CloseCode, FrameType, ResetCode
 from proxy.protocol.errors import HelloRefused, OpenRefused
 from proxy.protocol.frames import decode_close, encode_close
 from proxy.protocol.hello import Hello
-from proxy.protocol.reader import Frame, FrameReader, encode
+from proxy.protocol.reader import Frame, encode
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import PLAIN, Priority, Share
 from proxy.protocol.tunnel import Tunnel
 from tests.simulation.speakers import Speaker, Talk, tell
 from tests.simulation.world import Pipe, World
+from tests.unit.protocol.playbook import lane_reader
 
 SETTINGS = TunnelSettings(
     initial_credit=64 << 10,
@@ -48,7 +49,7 @@ class End:
 
     def __init__(self, site: Site, lane: int, dialler: bool) -> None:
         self.site, self.lane, self.dialler = site, lane, dialler
-        self.reader = FrameReader()
+        self.reader = lane_reader()
         self.up = False
         self.gone = False
         self.mine: Hello | None = None

@@ -23,10 +23,11 @@ from dedupstore.fingerprint import fingerprint
 from proxy.protocol.codes import CloseCode, FrameType, ResetCode
 from proxy.protocol.frames import decode_close, decode_credit, decode_reset, encode_ack, encode_open
 from proxy.protocol.hello import Hello
-from proxy.protocol.reader import Frame, FrameReader, encode
+from proxy.protocol.reader import Frame, encode
 from proxy.reduction.batch import CODEC_NONE, assemble
 from proxy.reduction.tokens import learn_token, literal_token
 from tests.patience import PATIENCE
+from tests.unit.protocol.playbook import lane_reader
 
 
 class Ended(Exception):
@@ -59,7 +60,7 @@ class ScriptedLane:
         self.connection = connection
         self.capabilities: frozenset[int] = frozenset()
         """What its HELLO named."""
-        self._reader = FrameReader()
+        self._reader = lane_reader()
 
     def __enter__(self) -> Self:
         return self

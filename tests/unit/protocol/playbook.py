@@ -26,6 +26,13 @@ def batch(plain: int, filling: int = 0) -> bytes:
     return plain.to_bytes(4, "big") + bytes(8 + filling)
 
 
+def lane_reader() -> FrameReader:
+    """The reader of a lane on which HELLO has come."""
+    reader = FrameReader()
+    reader.go_on()
+    return reader
+
+
 def fed(reader: FrameReader, data: bytes) -> Iterator[Frame]:
     """Give the reader these bytes; the frames that it cuts, with payloads that last. Raises PeerError."""
     view = memoryview(data)
@@ -41,7 +48,7 @@ def fed(reader: FrameReader, data: bytes) -> Iterator[Frame]:
 
 def cut(pieces: Iterable[bytes]) -> list[Frame]:
     """The frames in what `take` gave, with payloads that last."""
-    return [*fed(FrameReader(), b"".join(pieces))]
+    return [*fed(lane_reader(), b"".join(pieces))]
 
 
 def line(frame: Frame) -> str:

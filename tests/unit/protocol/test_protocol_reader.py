@@ -5,7 +5,7 @@ import pytest
 from proxy.protocol.codes import FrameType
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.reader import PAYLOAD_MAX, Frame, FrameReader, encode, header
-from tests.unit.protocol.playbook import fed
+from tests.unit.protocol.playbook import fed, lane_reader
 
 LONGEST = {
     FrameType.HELLO: 4096,
@@ -37,12 +37,12 @@ def feed(reader: FrameReader, data: bytes) -> list[Frame]:
 @pytest.mark.parametrize("kind", list(FrameType))
 def test_the_longest_frame_of_each_type_fits(kind: FrameType) -> None:
     payload = bytes(LONGEST[kind])
-    assert feed(FrameReader(), encode(kind, 5, 6, payload)) == [Frame(kind, 5, 6, payload)]
+    assert feed(lane_reader(), encode(kind, 5, 6, payload)) == [Frame(kind, 5, 6, payload)]
 
 
 @pytest.mark.parametrize("kind", list(FrameType))
 def test_a_longer_one_is_refused_at_its_header(kind: FrameType) -> None:
-    reader = FrameReader()
+    reader = lane_reader()
     with pytest.raises(PeerError, match=f"{kind.name}.*{LONGEST[kind] + 1} bytes.*at most {LONGEST[kind]}"):
         feed(reader, header(kind, LONGEST[kind] + 1, 5, 6))
     with pytest.raises(Misuse, match=kind.name):
@@ -52,13 +52,13 @@ def test_a_longer_one_is_refused_at_its_header(kind: FrameType) -> None:
 @pytest.mark.parametrize("kind", sorted(set(range(256)) - set(FrameType)))
 def test_unknown_types_are_refused(kind: int) -> None:
     with pytest.raises(PeerError, match=f"0x{kind:02x}.*no such type"):
-        feed(FrameReader(), header(kind, 0, 0, 0))
+        feed(lane_reader(), header(kind, 0, 0, 0))
 
 
 @pytest.mark.parametrize("kind", sorted(set(FrameType) - FIRST))
 def test_what_may_not_come_first_is_refused_at_its_header_until_it_may(kind: FrameType) -> None:
     """Who has not said who it is gets room for HELLO and CLOSE."""
-    reader, head = FrameReader(first=True), header(kind, LONGEST[kind], 5, 6)
+    reader, head = FrameReader(), header(kind, LONGEST[kind], 5, 6)
     with pytest.raises(PeerError, match=f"{kind.name} 6 of stream 5 .*: comes before HELLO"):
         feed(reader, head)
     reader.go_on()
@@ -69,11 +69,11 @@ def test_what_may_not_come_first_is_refused_at_its_header_until_it_may(kind: Fra
 @pytest.mark.parametrize("kind", sorted(FIRST))
 def test_what_may_come_first(kind: FrameType) -> None:
     payload = bytes(LONGEST[kind])
-    assert feed(FrameReader(first=True), encode(kind, 0, 0, payload)) == [Frame(kind, 0, 0, payload)]
+    assert feed(FrameReader(), encode(kind, 0, 0, payload)) == [Frame(kind, 0, 0, payload)]
 
 
 def test_a_length_of_all_ones_takes_no_memory() -> None:
-    reader = FrameReader()
+    reader = lane_reader()
     before = len(reader.get_buffer())
     with pytest.raises(PeerError):
         feed(reader, b"\x12" + b"\xff" * 15)
@@ -81,14 +81,14 @@ def test_a_length_of_all_ones_takes_no_memory() -> None:
 
 
 def test_the_reader_stays_at_the_frame_that_was_refused() -> None:
-    reader = FrameReader()
+    reader = lane_reader()
     for _ in range(2):
         with pytest.raises(PeerError):
             feed(reader, header(0x99, 0, 0, 0) + encode(FrameType.PING, 0, 0, bytes(8)))
 
 
 def test_frames_before_a_bad_one_are_given() -> None:
-    reader = FrameReader()
+    reader = lane_reader()
     data = encode(FrameType.PING, 0, 0, bytes(8)) + header(0x99, 0, 0, 0)
     reader.get_buffer()[: len(data)] = data
     reader.received(len(data))
@@ -101,7 +101,7 @@ def test_frames_before_a_bad_one_are_given() -> None:
 
 def test_byte_by_byte() -> None:
     frames = [Frame(FrameType.DATA, 1, n, bytes([n]) * 300) for n in range(5)]
-    reader = FrameReader()
+    reader = lane_reader()
     found = []
     for byte in b"".join(encode(*frame) for frame in frames):
         found += feed(reader, bytes([byte]))
@@ -109,7 +109,7 @@ def test_byte_by_byte() -> None:
 
 
 def test_there_is_always_room_to_read() -> None:
-    reader = FrameReader()
+    reader = lane_reader()
     data = encode(FrameType.DATA, 1, 0, bytes(590080)) * 3
     at = 0
     while at < len(data):
@@ -124,14 +124,14 @@ def test_there_is_always_room_to_read() -> None:
 
 
 def test_the_buffer_is_small_until_long_frames_come_and_never_more_than_one_of_them() -> None:
-    reader = FrameReader()
+    reader = lane_reader()
     assert len(reader.get_buffer()) <= 256 << 10
     feed(reader, encode(FrameType.ACK, 0, 0, bytes(1 << 20)) * 2)
     assert len(reader.get_buffer()) <= 16 + PAYLOAD_MAX + (64 << 10)
 
 
 def test_payloads_are_views_until_the_next_buffer() -> None:
-    reader = FrameReader()
+    reader = lane_reader()
     data = encode(FrameType.PING, 0, 0, b"12345678")
     reader.get_buffer()[: len(data)] = data
     reader.received(len(data))
@@ -144,4 +144,4 @@ def test_payloads_are_views_until_the_next_buffer() -> None:
 @pytest.mark.parametrize("n", [-1, 1 << 30])
 def test_nobody_can_have_read_more_than_there_is_room(n: int) -> None:
     with pytest.raises(Misuse):
-        FrameReader().received(n)
+        lane_reader().received(n)
