@@ -36,17 +36,13 @@ _LONGEST_REST = 640.0
 """Seconds without a trial after one that did not pay: first, and after many in a row."""
 
 
-def _uncapped() -> bool:
-    return False
-
-
 class Sparing:
     """One tunnel's decision, for those of its streams whose data compresses and whose step is the fastest.
 
     `now` in seconds, monotonic. Rates are of these streams' literal bytes.
     """
 
-    def __init__(self, capped: Callable[[], bool] = _uncapped) -> None:
+    def __init__(self, capped: Callable[[], bool]) -> None:
         """`capped`: whether what the tunnel sends, or a part of it, is held to a rate."""
         self.active = False
         """Whether compression is left out."""

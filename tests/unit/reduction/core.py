@@ -46,7 +46,7 @@ class Core:
     """Of each stream, if what does not compress passes as it is."""
     worked: float = 0.0
     """Seconds of CPU, with all else that the loop did."""
-    sparing: Sparing = field(default_factory=Sparing)
+    sparing: Sparing = field(default_factory=lambda: Sparing(lambda: False))
     load: CompressionLoad = field(default_factory=CompressionLoad)
 
     def streams(self, count: int, round_trip: float = 0.0) -> list[Effort]:

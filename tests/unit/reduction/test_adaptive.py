@@ -26,7 +26,7 @@ class Told(Effort):
     """Takes the steps that it is told to, and notes what it hears."""
 
     def __init__(self) -> None:
-        super().__init__(CompressionLoad(), 0.0, Sparing())
+        super().__init__(CompressionLoad(), 0.0, Sparing(lambda: False))
         self.told: Step = OWN
         self.heard: list[tuple[Measured, bool]] = []
         self.passing: list[int] = []
@@ -301,7 +301,7 @@ def test_streams_of_a_tunnel_whatever_the_line_and_the_loop_do(
     phases: list[tuple[Phase, set[int]]], round_trip: float
 ) -> None:
     """Each byte is decoded, and nothing is raised, also while compression is left out."""
-    course, load, sparing = Course(), CompressionLoad(), Sparing()
+    course, load, sparing = Course(), CompressionLoad(), Sparing(lambda: False)
     comparisons = Comparisons()
     efforts = [Effort(load, round_trip, sparing) for _ in range(STREAMS)]
     pressed: list[bool] = []

@@ -14,7 +14,7 @@ GAP = 0.1
 
 
 def effort(round_trip: float = 0.0) -> Effort:
-    return Effort(CompressionLoad(), round_trip, Sparing())
+    return Effort(CompressionLoad(), round_trip, Sparing(lambda: False))
 
 
 def tell(stream: Effort, now: float, *, length: int = 64 * KIB, left: float = 0.5, crowd: float = 1.0) -> None:
@@ -78,7 +78,7 @@ def test_a_machine_that_others_use_affords_less(crowd: float, step: int) -> None
 @pytest.mark.parametrize(("length", "own"), [(KIB, False), (2048 * KIB, True)])
 def test_who_compresses_little_is_not_held_up_by_that(length: int, own: bool) -> None:
     """Another tunnel keeps the loop busy, by compressing most of all."""
-    load, sparing = CompressionLoad(), Sparing()
+    load, sparing = CompressionLoad(), Sparing(lambda: False)
     stream = Effort(load, 0.0, sparing)
     for tick in range(300):
         now = tick * 0.01

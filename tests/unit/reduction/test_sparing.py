@@ -255,7 +255,7 @@ def test_where_there_is_a_cap_all_is_compressed() -> None:
 def test_two_tunnels_decide_for_themselves() -> None:
     """One loop: what is left out for the fast line leaves time for the other one, which is not to be flooded."""
     load = CompressionLoad()
-    fast, slow = Sparing(), Sparing()
+    fast, slow = Sparing(lambda: False), Sparing(lambda: False)
     for sparing, more in ((fast, 1.6), (slow, 0.7)):
         now, rate = 0.0, 100e6
         while now < 4.0:
@@ -314,7 +314,7 @@ def test_tunnels_of_one_loop_come_to_rest(rate: float) -> None:
 
 
 def test_a_trial_that_a_pause_spoils_is_repeated() -> None:
-    sparing = Sparing()
+    sparing = Sparing(lambda: False)
     feed(sparing, 0.0, 1.5, spared=2 * MIB)
     assert left_out(sparing)
     sparing.spared(MIB, needless=False, now=3600.0)
@@ -327,7 +327,7 @@ def test_a_trial_that_a_pause_spoils_is_repeated() -> None:
 
 def test_what_becomes_slower_than_it_was_with_compression_is_compressed_again() -> None:
     """Not for a pause, nor while it is still faster."""
-    sparing = Sparing()
+    sparing = Sparing(lambda: False)
     feed(sparing, 0.0, 10.0, spared=2 * MIB)
     feed(sparing, 12.0, 20.0, spared=MIB * 11 // 10)
     assert left_out(sparing)
@@ -349,7 +349,7 @@ def test_trials_that_pauses_spoil_do_not_put_off_the_next_one_ever_longer() -> N
 
 
 def test_a_pause_is_no_time_in_which_anything_was_held_up() -> None:
-    sparing = Sparing()
+    sparing = Sparing(lambda: False)
     feed(sparing, 0.0, 0.9)
     sparing.compressed(MIB, held_up=True, now=30.0)
     feed(sparing, 30.0, 30.9)
@@ -378,7 +378,7 @@ def test_whatever_happens_it_changes_no_oftener_than_each_second(
     batches: list[tuple[float, bool, bool, int]], better: float
 ) -> None:
     """But to give up a trial that goes badly, after a quarter of one."""
-    sparing, now, changed = Sparing(), 0.0, float("-inf")
+    sparing, now, changed = Sparing(lambda: False), 0.0, float("-inf")
     for passed, held_up, needless, length in batches:
         now += passed
         was = sparing.active
