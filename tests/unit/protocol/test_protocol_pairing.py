@@ -104,7 +104,7 @@ def test_two_sites_with_one_key_take_the_tunnel_from_each_other() -> None:
         answer(pair.left, replace(hello, known_half=None))
         assert TunnelReset(LOST) in events_of(pair.left)
     assert LOST.removeprefix("right ").partition(":")[0] in FLAPPING.remedy
-    assert "two sites run with one key" in FLAPPING.remedy
+    assert "two sites run with the same key" in FLAPPING.remedy
 
 
 def test_a_second_lane_of_a_restarted_dialler_finds_the_new_state() -> None:
