@@ -3,7 +3,7 @@
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import click
 
@@ -31,7 +31,8 @@ def waiting(what: str) -> Iterator[None]:
         return
     words = threading.Timer(WORDLESS, say, (f"waiting for {what} ...",), {"err": True})
     words.daemon = True
-    words.start()
+    with suppress(RuntimeError):  # no more threads: better to wait without a word than not to ask at all
+        words.start()
     try:
         yield
     finally:

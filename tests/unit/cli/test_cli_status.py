@@ -436,3 +436,18 @@ def test_a_program_that_waits_is_told_nothing(
     east.answers(STATUS)
     monkeypatch.setattr(output, "WORDLESS", 0.0)
     assert isthmus("status", pair / "east.toml").stderr == ""
+
+
+def test_who_may_have_no_more_threads_waits_without_a_word(
+    isthmus: Isthmus, pair: Path, east: StatusSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It asked nothing: all that was said was that no thread can be started."""
+
+    def refused(_: threading.Timer) -> None:
+        raise RuntimeError("can't start new thread")
+
+    east.answers(STATUS)
+    monkeypatch.setattr(output, "at_a_terminal", lambda: True)
+    monkeypatch.setattr(threading.Timer, "start", refused)
+    shown = isthmus("status", pair / "east.toml")
+    assert (shown.exit_code, shown.stderr) == (0, "")
