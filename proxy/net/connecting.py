@@ -132,7 +132,10 @@ async def _ended_with(connection: socket.socket, making: Coroutine[Any, Any, Any
     except asyncio.CancelledError:
         with suppress(OSError):
             connection.shutdown(socket.SHUT_RDWR)
-        await asyncio.gather(task, return_exceptions=True)
+        ended = asyncio.gather(task, return_exceptions=True)
+        while not ended.done():
+            with suppress(asyncio.CancelledError):  # once more: a time limit may be over just when the site stops
+                await asyncio.shield(ended)
         raise
 
 

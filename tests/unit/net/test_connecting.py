@@ -195,8 +195,14 @@ def test_a_connection_that_ends_while_it_is_made_closes_no_other_descriptor() ->
         uvloop.run(meanwhile(listener))
 
 
-def test_a_handshake_that_is_given_up_while_the_other_side_resets_leaves_no_error_to_nobody() -> None:
-    """At whatever moment: one of them was logged as a defect, when both sites of a pair ended at once."""
+@pytest.mark.parametrize("again_after", [None, 0, 1, 2, 3])
+def test_a_handshake_that_is_given_up_while_the_other_side_resets_leaves_no_error_to_nobody(
+    again_after: int | None,
+) -> None:
+    """At whatever moment: one of them was logged as a defect, when both sites of a pair ended at once.
+
+    And however often: another one was where its time was over just when the site stopped.
+    """
     unheard: list[str] = []
 
     async def given_up(cancelled_in: int, reset_in: int) -> None:
@@ -205,11 +211,12 @@ def test_a_handshake_that_is_given_up_while_the_other_side_resets_leaves_no_erro
         making = asyncio.ensure_future(
             connecting.take_over(near, asyncio.Protocol, ssl=ssl.create_default_context(), server_hostname="west")
         )
-        for round_ in range(7):
+        again_in = None if again_after is None else cancelled_in + again_after
+        for round_ in range(9):
             if round_ == reset_in:
                 reset_connection(far)
                 far.close()
-            if round_ == cancelled_in:
+            if round_ in (cancelled_in, again_in):
                 making.cancel()
             await asyncio.sleep(0)
         with contextlib.suppress(asyncio.CancelledError, OSError):
@@ -219,7 +226,7 @@ def test_a_handshake_that_is_given_up_while_the_other_side_resets_leaves_no_erro
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: unheard.append(str(context)))
         for cancelled_in in range(1, 6):
-            for reset_in in range(6):
+            for reset_in in range(7):
                 await given_up(cancelled_in, reset_in)
         await asyncio.sleep(0.05)
         gc.collect()
