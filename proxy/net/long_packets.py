@@ -57,20 +57,28 @@ class LongPackets:
             self.seem_lost = connected and not lane.short
         elif short_passed and self.short_ones_pass:
             self._peer.short_packets = connected
-            self.failed(trial=not connected)  # only new connections get no answer
+            if connected:
+                self._call_off()
+            else:
+                self.failed(trial=True)  # only new connections get no answer
         elif self._mark_of_short is not None:
             self._begin_trial(lane.mark)  # the line was out; a box on the way may have answered TCP
 
     def failed(self, *, trial: bool) -> None:
         """The attempt failed for another reason than its packets' length. A trial is made again in a while."""
         if trial and self._again is None:
-            self._again = asyncio.get_running_loop().call_later(_AGAIN, self.try_again)
+            self._again = asyncio.get_running_loop().call_later(_AGAIN, self._try_again)
 
-    def try_again(self) -> None:
-        """Begin another trial, unless one has shown since that long packets are lost."""
+    def _try_again(self) -> None:
         self._again = None
-        if (mark := self._mark_of_short) is not None and not self._peer.short_packets:
+        if (mark := self._mark_of_short) is not None:
             self._begin_trial(mark)
+
+    def _call_off(self) -> None:
+        """A trial has shown that long packets are lost: none is made again, unless an operator asks."""
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
 
     @property
     def _mark_of_short(self) -> int | None:

@@ -1,5 +1,7 @@
 """When lanes are dialled with short packets, when that is called the path's fault, and when it is tried without."""
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -7,8 +9,10 @@ from typing import Any
 import pytest
 
 from proxy.net.long_packets import LongPackets
+from tests.simulation.clockwork import Clockwork
 
 MARK = 46
+HOUR = 3600.0
 
 
 @dataclass
@@ -111,18 +115,53 @@ def test_and_without_such_lanes_the_next_has_long_packets() -> None:
     assert not scene.tried.seem_lost
 
 
+def wait(scene: Callable[[], None]) -> None:
+    """Until whatever the scene has left for later has been done."""
+
+    async def told() -> None:
+        scene()
+        await asyncio.sleep(HOUR)
+
+    loop = Clockwork(0)
+    loop.run_until_complete(told())
+    loop.close()
+
+
 @pytest.mark.parametrize(("shown", "trials"), [(False, [MARK, MARK]), (True, [MARK])])
 def test_a_trial_that_has_shown_nothing_is_made_again_unless_another_has(shown: bool, trials: list[int]) -> None:
     scene = Scene()
-    scene.comes_up(short=True)
-    if shown:
-        scene.unanswered_trial()
-    scene.tried.try_again()
+
+    def happens() -> None:
+        scene.comes_up(short=True)
+        scene.tried.failed(trial=True)
+        if shown:
+            scene.unanswered_trial()
+
+    wait(happens)
     assert scene.trials == trials
+
+
+def test_so_is_one_that_an_operator_has_asked_for() -> None:
+    """It was not, since an earlier one had shown that long packets were lost: whoever had mended the path, and reloaded
+    while the other site was away for a moment, had to reload once more."""
+    scene = Scene()
+
+    def happens() -> None:
+        scene.comes_up(short=True)
+        scene.unanswered_trial()
+        scene.tried.look_again()
+        scene.tried.failed(trial=True)
+
+    wait(happens)
+    assert scene.trials == [MARK] * 3
 
 
 def test_and_where_no_lane_has_short_packets_there_is_nothing_to_find_out() -> None:
     scene = Scene()
-    scene.comes_up()
-    scene.tried.try_again()
+
+    def happens() -> None:
+        scene.comes_up()
+        scene.tried.failed(trial=True)
+
+    wait(happens)
     assert not scene.trials
