@@ -5,9 +5,9 @@ everything in that class is to be called on the event loop's thread. A tour by t
 
 - **Site.** `service` runs a `site` on one loop; its peers share an `environment`. `listeners` takes the site's
   addresses before all else, `loops` finds exports that lead back to them, `limits` starts threads while there are some
-  to be had. `opening` opens the store, `worker` waits for the store's disk, `reading` reckons at what rate the store
-  serves a peer, `tls` holds the certificates, `supervisor` speaks to systemd, `survey` and `watching` feed
-  `proxy.observe`.
+  to be had, and says which descriptors are not for arrays. `opening` opens the store, `worker` waits for the store's
+  disk, `reading` reckons at what rate the store serves a peer, `tls` holds the certificates, `supervisor` speaks to
+  systemd, `survey` and `watching` feed `proxy.observe`.
 - **Arrays.** `forward` accepts an array's connections, `redirected` finds where one was meant to go, `portals` opens
   forwards on demand. On the far side `asking` reads an OPEN, and `arrays` reaches the export through `connecting`, with
   time limits that count only while the loop runs (`within`). A `relay` joins socket and stream through its `coders`;

@@ -1,12 +1,16 @@
 """Connects streams that a peer opens to the arrays behind exports; gives up when the stream ends first."""
 
 import asyncio
+import errno
 import logging
+import os
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from proxy.config.addresses import Address
 from proxy.net.connecting import ADDRESS_SECONDS, connect, in_words, take_over
+from proxy.net.limits import is_spared
 from proxy.net.relay import Relay, prepare
 from proxy.net.within import Within
 from proxy.observe.refusals import UNREACHABLE, Refusals
@@ -54,7 +58,7 @@ class Arrays:
     async def _connect(self, relay: Relay, address: Address) -> None:
         try:
             async with Within(self._timeout) as self._connecting[relay].waited:
-                connection = await connect(address, prepare, seconds=self._timeout)
+                connection = await connect(address, _prepare, seconds=self._timeout)
             del self._connecting[relay]  # `give_up` must not cancel any more: the relay is about to own the connection
             await take_over(connection, lambda: relay)
             self._refusals.connected(relay.share, relay.destination)
@@ -71,3 +75,9 @@ class Arrays:
 
     def _refuse(self, relay: Relay, reason: str) -> None:
         self._refusals.refused(relay.share, relay.destination, UNREACHABLE, reason)
+
+
+def _prepare(connection: socket.socket) -> None:
+    if is_spared(connection.fileno()):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+    prepare(connection)

@@ -11,6 +11,7 @@ from proxy.iscsi.portals import NearPortals
 from proxy.net.asking import asked
 from proxy.net.coders import Carries
 from proxy.net.endings import reset_connection
+from proxy.net.limits import is_spared
 from proxy.net.listener import connections, waiting
 from proxy.net.peer import Peer
 from proxy.net.redirected import meant_for
@@ -95,13 +96,7 @@ class Forward:
 
     async def _open(self, connection: socket.socket, origin: str) -> None:
         """Open a stream for an array's connection, or reset it."""
-        portals = self._portals(connection.getsockname()[0])
-        try:
-            wanted = self._wanted(connection)
-        except Misdirected as error:
-            relay, refusal = None, str(error)
-        else:
-            relay, refusal = self._peer.relays.open(self.config.name, wanted, origin, carried(self.config), portals)
+        relay, refusal = self._relay(connection, origin)
         if relay is None:
             log.warning("forward %s refused %s: %s", self.config.name, origin, refusal)
             connection.close()
@@ -112,6 +107,17 @@ class Forward:
             await asyncio.get_running_loop().connect_accepted_socket(lambda: relay, connection)
         except OSError as error:
             relay.array_lost(error)
+
+    def _relay(self, connection: socket.socket, origin: str) -> tuple[Relay | None, str]:
+        """A relay with an open stream for an array's connection, or None and why not."""
+        if is_spared(connection.fileno()):
+            return None, "few file descriptors are left, which lanes may need; `isthmus doctor` says how many it takes"
+        portals = self._portals(connection.getsockname()[0])
+        try:
+            wanted = self._wanted(connection)
+        except Misdirected as error:
+            return None, str(error)
+        return self._peer.relays.open(self.config.name, wanted, origin, carried(self.config), portals)
 
     def _wanted(self, connection: socket.socket) -> str:
         """The text of the OPEN for a connection. Raises Misdirected."""

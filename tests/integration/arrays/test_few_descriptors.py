@@ -1,0 +1,57 @@
+"""A site whose arrays make more connections than it may have: what it has goes on, also after an outage."""
+
+import resource
+import socket
+from contextlib import ExitStack
+
+import psutil
+import pytest
+
+from bench.sites import Address, free_port
+from tests.integration.bed.ends import Array, echo, hears
+from tests.integration.bed.sites import Bed, eventually, logged
+from tests.integration.bed.wire import Wire
+from tests.patience import PATIENCE
+
+ROOM = 40
+"""Descriptors that the site may still have when its tunnel is up."""
+
+
+@pytest.mark.parametrize("name", ["east", "west"])
+def test_streams_leave_lanes_the_descriptors_that_they_need(bed: Bed, name: str) -> None:
+    """They took all: after an outage there was none for a lane, until the grace of all streams was over; and nobody
+    could ask the site why."""
+    tunnel = ("127.0.0.1", free_port())
+    with Wire(tunnel) as wire, Array(echo) as far:
+        pair = bed.pair(far.address, tunnel_address=tunnel, dialled=wire.address)
+        site = pair.east if name == "east" else pair.west
+        with pair.running(), ExitStack() as arrays:
+            limit(site.pid)
+            array = arrays.enter_context(call(pair.entrance))
+            array.sendall(b"before")
+            hears(array, b"before")
+            for _ in range(2 * ROOM):
+                arrays.enter_context(call(pair.entrance))
+            logged(site, "few file descriptors are left" if name == "east" else "Too many open files")
+            wire.refuse()
+            wire.cut()
+            for each in pair.sites:
+                eventually(each, "peers.0.state", "outage")
+            late = [arrays.enter_context(call(pair.entrance)) for _ in range(ROOM)]
+            if site is pair.east:  # otherwise they would get what the lane has left
+                with pytest.raises(ConnectionResetError):
+                    late[-1].recv(1)
+            wire.accept()
+            array.sendall(b"after")
+            hears(array, b"after")
+
+
+def limit(process: int) -> None:
+    """It may have `ROOM` descriptors more than it has."""
+    site = psutil.Process(process)
+    _, most = site.rlimit(resource.RLIMIT_NOFILE)
+    site.rlimit(resource.RLIMIT_NOFILE, (site.num_fds() + ROOM, most))
+
+
+def call(entrance: Address) -> socket.socket:
+    return socket.create_connection(entrance, PATIENCE)
