@@ -57,7 +57,8 @@ def fit(
     slots = sizes.slots(containers.layout)
     kept = _within_file(rows, containers)
     if len(kept) < len(rows):
-        lost = f"{len(rows) - len(kept)} containers are lost"
+        count = len(rows) - len(kept)
+        lost = f"{count} containers are lost" if count > 1 else "1 container is lost"
         if keep:
             wrong = f"store {index.path.parent} cannot be opened: its file `containers` is too short"
             raise StoreUnusable(f"{wrong}; put all of it back, or {lost} when the site starts next")

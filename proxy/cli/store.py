@@ -51,7 +51,7 @@ def verify(config: Path) -> int:
             lambda done, total: progress.update(bar, completed=done, total=total),
         )
     _warn(found.alarms)
-    say(f"{found.sound:,} chunks are sound, {found.dropped:,} were not and have been dropped.")
+    say(f"Sound chunks: {found.sound:,}. Damaged ones, which were dropped: {found.dropped:,}.")
     return ExitCode.OK if found.whole else ExitCode.FAILED
 
 

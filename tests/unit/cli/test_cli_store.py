@@ -85,7 +85,7 @@ def test_stats_of_a_store_that_is_not_all_there_take_nothing_from_it(isthmus: Is
     os.truncate(containers, CONTAINER_BYTES + 50_000)
     shown = isthmus("store", "stats", filled)
     assert (shown.exit_code, shown.stdout) == (ExitCode.STORE, "")
-    assert "its file `containers` is too short; put all of it back, or 1 containers are lost when the" in shown.stderr
+    assert "its file `containers` is too short; put all of it back, or 1 container is lost when the" in shown.stderr
     containers.write_bytes(content)
     assert isthmus("store", "verify", filled).stdout.startswith("20 chunks are sound, 0 were not")
 
@@ -193,7 +193,7 @@ def test_a_file_in_the_stores_place(isthmus: Isthmus, pair: Path, words: tuple[s
 def test_verify_of_a_sound_store(isthmus: Isthmus, filled: Path) -> None:
     shown = isthmus("store", "verify", filled)
     assert (shown.exit_code, shown.stderr) == (0, "")
-    assert shown.stdout == "20 chunks are sound, 0 were not and have been dropped.\n"
+    assert shown.stdout == "Sound chunks: 20. Damaged ones, which were dropped: 0.\n"
 
 
 def test_verify_of_a_damaged_store(isthmus: Isthmus, filled: Path) -> None:
@@ -203,7 +203,7 @@ def test_verify_of_a_damaged_store(isthmus: Isthmus, filled: Path) -> None:
         file.write(b"\xff")
     shown = isthmus("store", "verify", filled)
     assert shown.exit_code == ExitCode.FAILED
-    assert shown.stdout == "19 chunks are sound, 1 were not and have been dropped.\n"
+    assert shown.stdout == "Sound chunks: 19. Damaged ones, which were dropped: 1.\n"
     assert isthmus("store", "verify", filled).exit_code == 0
 
 
@@ -213,7 +213,7 @@ def test_verify_says_what_else_is_wrong(isthmus: Isthmus, filled: Path) -> None:
     assert shown.stderr.startswith("warning: ")
     assert "could not be trusted" in shown.stderr
     assert shown.exit_code == ExitCode.FAILED
-    assert shown.stdout == "0 chunks are sound, 0 were not and have been dropped.\n"
+    assert shown.stdout == "Sound chunks: 0. Damaged ones, which were dropped: 0.\n"
 
 
 def test_verify_walks_the_index_of_a_store_that_was_closed_in_order(isthmus: Isthmus, filled: Path) -> None:
@@ -229,7 +229,7 @@ def test_verify_walks_the_index_of_a_store_that_was_closed_in_order(isthmus: Ist
     first, *_ = shown.stderr.splitlines()
     assert first.startswith(f"warning: The store {filled.parent}/store could not be trusted (the index is damaged: ")
     assert first.endswith("); an empty one took its place.")
-    assert shown.stdout == "0 chunks are sound, 0 were not and have been dropped.\n"
+    assert shown.stdout == "Sound chunks: 0. Damaged ones, which were dropped: 0.\n"
     assert isthmus("store", "verify", filled).exit_code == 0
 
 

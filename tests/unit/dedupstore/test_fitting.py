@@ -35,7 +35,7 @@ def test_a_file_too_short_by_a_page_loses_its_last_container(filled: Path) -> No
     file = filled / "containers"
     os.truncate(file, file.stat().st_size - PAGE_BYTES)
     store = opened(filled)
-    assert "too short: 1 containers are lost" in store.alarms[0]
+    assert "too short: 1 container is lost" in store.alarms[0]
     assert held(store, FIVE) == list(range(A_CONTAINER * 4))
     store.close()
 
