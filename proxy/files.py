@@ -1,9 +1,11 @@
-"""Files that are written whole or not at all. Everything here blocks for as long as the disk does."""
+"""Files that are read if they are files, and written whole or not at all. Everything here blocks for as long as the
+disk does."""
 
 import contextlib
 import errno
 import os
 import signal
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,6 +15,37 @@ File = tuple[Path, bytes, int]
 
 _NOWHERE = errno.ENOENT, errno.ENOTDIR, errno.ELOOP
 """Error numbers of a path that leads to nothing; ELOOP is for links that lead to each other."""
+
+
+class NotAFile(OSError):
+    """What is at a path has no content of its own, and perhaps no end."""
+
+    def __init__(self, path: Path, mode: int) -> None:
+        self.found = f"{kind(mode)}, not a file"
+        super().__init__(errno.EINVAL, f"it is {self.found}", str(path))
+
+
+def kind(mode: int) -> str:
+    """What is at a path, in words, by its mode."""
+    kinds = {
+        stat.S_IFDIR: "a directory",
+        stat.S_IFLNK: "a symbolic link",
+        stat.S_IFIFO: "a pipe",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFCHR: "a character device",
+        stat.S_IFBLK: "a block device",
+    }
+    return kinds.get(stat.S_IFMT(mode), "of an unknown kind")
+
+
+def read(path: Path, most: int) -> bytes:
+    """The first `most` bytes of a file. Raises OSError: NotAFile for a pipe or a device, which might never answer."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        raise NotAFile(path, mode)
+    # Without waiting, should it have become a pipe meanwhile.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        return file.read(most)
 
 
 def present(path: Path) -> bool:

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from proxy.errors import OperatorError
-from proxy.files import File, create_all, present, replace_all
+from proxy.files import File, NotAFile, create_all, present, read, replace_all
 from proxy.text import typed
 
 PEM, DER = serialization.Encoding.PEM, serialization.Encoding.DER
@@ -199,7 +199,7 @@ def read_token(path: Path, key: str) -> bytes:
     `key`: the configuration's key for that file, such as "status.token".
     """
     making = f"make one: {_rand(path)}"
-    token = _content(path, f"{making}, or name another file as {key}", secret=True).strip()
+    token = _content(path, f"name another file as {key}", f"{making}, or ", secret=True).strip()
     if b"\n" in token or len(token) > LARGEST_TOKEN:  # such as a private key: nobody shall be told to write over it
         raise IdentityFault(path, "holds something else than a token", f"name another file as {key}: {_rand('FILE')}")
     if is_open(path):
@@ -262,20 +262,21 @@ def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
 
 
-_MISSING = "write the path of a PEM file, absolute or relative to this file"
+_ANOTHER = "write the path of a PEM file, absolute or relative to this file"
 
 
-def _content(path: Path, missing: str = _MISSING, *, secret: bool = False) -> bytes:
+def _content(path: Path, another: str = _ANOTHER, making: str = "", *, secret: bool = False) -> bytes:
     """The first `LARGEST_FILE` bytes of a file. Raises IdentityFault.
 
-    `missing`: the remedy if there is no such file. `secret`: the file is for its owner alone, so the remedy for a user
-    who may not read it is to own it.
+    `another`: the remedy if there is no such file, behind `making`, or if it is no file, which nobody shall be told to
+    write to. `secret`: the file is for its owner alone, so the remedy for a user who may not read it is to own it.
     """
     try:
-        if not (there := present(path)) or not path.is_file():
-            raise IdentityFault(path, "is not a file" if there else "does not exist", missing)
-        with path.open("rb") as file:
-            return file.read(LARGEST_FILE)
+        if not present(path):
+            raise IdentityFault(path, "does not exist", f"{making}{another}")
+        return read(path, LARGEST_FILE)
+    except NotAFile as error:
+        raise IdentityFault(path, f"is {error.found}", another) from None
     except OSError as error:
         remedy = "let this user read it"
         if secret and isinstance(error, PermissionError):

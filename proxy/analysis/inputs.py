@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from proxy.files import kind
 from proxy.text import printable
 
 READ_BYTES = 1 << 20
@@ -127,7 +128,7 @@ def _contents(descriptor: int, source: Input, remarks: Remarks) -> Iterator[byte
 def _named(path: Path, found: os.stat_result) -> Input:
     """A path that was given itself. Raises Unreadable."""
     if not (stat.S_ISREG(found.st_mode) or stat.S_ISBLK(found.st_mode)):
-        what = _kind(found.st_mode)
+        what = kind(found.st_mode)
         remedy = "which has no end or no content; name a file, a directory or a disk"
         raise Unreadable(f"{printable(str(path))} is {what}, {remedy}")
     try:
@@ -173,7 +174,7 @@ def _files(entries: list["os.DirEntry[str]"], remarks: Remarks, links: set[tuple
                 links.add(one)
             yield Input(entry.path, found.st_size)
         elif not stat.S_ISDIR(found.st_mode):
-            remarks.pass_over(entry.path, f"it is {_kind(found.st_mode)}", failed=False)
+            remarks.pass_over(entry.path, f"it is {kind(found.st_mode)}", failed=False)
 
 
 def _open(path: str) -> int:
@@ -194,14 +195,3 @@ def _unreadable(path: Path, error: OSError) -> Unreadable:
 
 def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
-
-
-def _kind(mode: int) -> str:
-    kinds = {
-        stat.S_IFLNK: "a symbolic link",
-        stat.S_IFIFO: "a pipe",
-        stat.S_IFSOCK: "a socket",
-        stat.S_IFCHR: "a character device",
-        stat.S_IFBLK: "a block device",
-    }
-    return kinds.get(stat.S_IFMT(mode), "of an unknown kind")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from proxy.config.reading import read_tree
+from proxy.files import NotAFile, read
 
 REMOVED = b"(removed by isthmus support-bundle)"
 SHORTEST = 8
@@ -72,9 +73,8 @@ def _by_tree(tree: Any, *, hidden: bool) -> Iterator[str]:
 def _lines(value: str, directory: Path) -> list[bytes]:
     """The lines of the file that `value` is the path of: each is a secret. If there is none, the value itself is."""
     try:
-        with (directory / value).open("rb") as file:
-            return file.read(_LARGEST).splitlines()
-    except (PermissionError, IsADirectoryError):
+        return read(directory / value, _LARGEST).splitlines()
+    except (PermissionError, NotAFile):
         return []  # it is a path, so no secret itself
     except (OSError, ValueError):
         return value.encode().splitlines()

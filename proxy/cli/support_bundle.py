@@ -29,10 +29,10 @@ from proxy.cli.ending import ended_in_order
 from proxy.cli.events import events_after, kept_events
 from proxy.cli.output import say
 from proxy.cli.secrets import Secrets, is_configuration
-from proxy.config.loading import load
+from proxy.config.loading import LARGEST_FILE, load
 from proxy.config.model import SiteConfig
 from proxy.errors import ExitCode, OperatorError
-from proxy.files import undisturbed
+from proxy.files import NotAFile, read, undisturbed
 from proxy.observe.journal import EVENTS_MAX
 from proxy.text import printable
 
@@ -83,8 +83,8 @@ def _reason(error: Exception) -> str:
 
 
 def run(config: Path, output: Path | None) -> None:
-    """Collect, write, say where it is. Raises OperatorError if it cannot be written, or there is no such `config`."""
-    _refuse_missing(config)
+    """Collect, write, say where it is. Raises OperatorError if it cannot be written, or `config` is no file."""
+    _refuse_mistyped(config)
     now = datetime.now(UTC)
     site, mistakes = _loaded(config)
     name = site.site.name if site else config.stem
@@ -99,16 +99,19 @@ def run(config: Path, output: Path | None) -> None:
     say("No key and no token is in it; names and addresses are. Look into it before you give it away.")
 
 
-def _refuse_missing(config: Path) -> None:
-    """Raises OperatorError if there is no such file: a path may be mistyped. A file that is broken is no reason."""
+def _refuse_mistyped(config: Path) -> None:
+    """Raises OperatorError if no file is there: a path may be mistyped. A file that is broken is no reason."""
     try:
-        config.stat()
+        read(config, 0)
     except (FileNotFoundError, NotADirectoryError):
-        raise OperatorError(
-            f"{config} does not exist; give the path of a site's file", ExitCode.CONFIGURATION
-        ) from None
+        wrong = "does not exist"
+    except NotAFile as error:
+        wrong = f"is {error.found}"
     except (OSError, ValueError):
         return  # the bundle says why it cannot be read
+    else:
+        return
+    raise OperatorError(f"{config} {wrong}; give the path of a site's file", ExitCode.CONFIGURATION)
 
 
 def collect(config: Path, site: SiteConfig | None, mistakes: str | None) -> Bundle:
@@ -139,7 +142,7 @@ def _loaded(config: Path) -> tuple[SiteConfig | None, str | None]:
 
 
 def _configuration(config: Path) -> bytes:
-    content = config.read_bytes()
+    content = read(config, LARGEST_FILE)
     if content and not is_configuration(content):
         wrong = f"{config} has no [section] and no `key = value`: it may be a key or a token"
         raise OperatorError(f"{wrong}; give the path of a site's file")
@@ -148,7 +151,7 @@ def _configuration(config: Path) -> bytes:
 
 def _content(config: Path) -> bytes:
     try:
-        return config.read_bytes()
+        return read(config, LARGEST_FILE)
     except OSError:
         return b""  # its content is not in the bundle then, either
 

@@ -7,6 +7,7 @@ from proxy.config import checks, listener, trust
 from proxy.config.mistakes import ABSENT, ConfigError, Mistake
 from proxy.config.model import SiteConfig
 from proxy.config.reading import Draft, read_draft, read_tree
+from proxy.files import read
 
 LARGEST_FILE = 1 << 20
 """Bytes; a longer file is not a configuration."""
@@ -44,8 +45,7 @@ def parse(content: bytes, source: Path, *, files: bool = True, now: datetime | N
 
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
+        content = read(path, LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
         wrong = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         forbidden = isinstance(error, PermissionError)

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from proxy.config.loading import LARGEST_FILE
+from proxy.files import read
 from proxy.history.file import HistoryFault, Kept
 from proxy.history.keeper import Batch, Keeper
 from proxy.net.limits import started_thread
@@ -147,7 +149,7 @@ class Watching:
     def _note_file(self, kept: Kept, now: float) -> None:
         """Note whether the site's file has changed since the last start."""
         try:
-            content = hashlib.sha256(self._site.config.source.read_bytes()).hexdigest()
+            content = hashlib.sha256(read(self._site.config.source, LARGEST_FILE)).hexdigest()
         except OSError:
             return
         if kept.facts.get(_FILE, content) != content:

@@ -187,6 +187,32 @@ def test_of_no_file(isthmus: Isthmus, tmp_path: Path, bundle: Path) -> None:
     assert not bundle.exists()
 
 
+@pytest.mark.parametrize("path", ["/dev/zero", "pipe", "."])
+def test_of_what_is_no_file(isthmus: Isthmus, tmp_path: Path, bundle: Path, path: str) -> None:
+    """It would wait for a pipe for ever, and fill the memory with what a device gives."""
+    os.mkfifo(tmp_path / "pipe")
+    shown = isthmus("support-bundle", tmp_path / path, "-o", bundle)
+    assert (shown.exit_code, shown.stdout) == (ExitCode.CONFIGURATION, "")
+    assert shown.stderr.endswith(", not a file; give the path of a site's file\n")
+    assert not bundle.exists()
+
+
+def test_of_a_large_file(isthmus: Isthmus, tmp_path: Path, bundle: Path) -> None:
+    """Such as the image of a disk: no more of it is read than a site's file may have."""
+    (tmp_path / "image").write_bytes(b"[site]\n" + bytes(2 << 20))
+    assert isthmus("support-bundle", tmp_path / "image", "-o", bundle).exit_code == 0
+    found = parts(bundle)
+    assert len(found["configuration.toml"]) == 1 << 20
+    assert b"is larger than 1 MiB" in found["mistakes.txt"]
+
+
+def test_a_pipe_that_is_named_as_a_key_is_not_waited_for(isthmus: Isthmus, pair: Path, bundle: Path) -> None:
+    (pair / "east.key").unlink()
+    os.mkfifo(pair / "east.key")
+    assert isthmus("support-bundle", pair / "east.toml", "-o", bundle).exit_code == 0
+    assert b"is a pipe, not a file" in parts(bundle)["mistakes.txt"]
+
+
 def test_nothing_is_written_over(isthmus: Isthmus, pair: Path, bundle: Path) -> None:
     bundle.write_text("mine")
     shown = isthmus("support-bundle", pair / "east.toml", "-o", bundle)

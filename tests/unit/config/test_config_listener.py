@@ -80,6 +80,14 @@ def test_one_mistake(tmp_path: Path, keys: str, key: str, wrong: str, remedy: st
         load(site(tmp_path, keys))
 
 
+def test_nobody_is_told_to_write_a_token_to_a_device(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(site(tmp_path, LISTEN + 'token = "/dev/zero"\n'))
+    (mistake,) = caught.value.mistakes
+    assert mistake.wrong == "is a character device, not a file (/dev/zero)"
+    assert mistake.remedy == "name another file as status.token"
+
+
 def test_what_is_missing_can_be_made_by_what_is_said(tmp_path: Path) -> None:
     """No command of ours makes a listener's certificate."""
     if shutil.which("openssl") is None:

@@ -1,5 +1,6 @@
 """Every kind of mistake, one at a time, then all at once: each names the key, the value, what is wrong, the remedy."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -279,10 +280,16 @@ def test_a_file_that_is_not_toml(tmp_path: Path, content: bytes, wrong: str, rem
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"missing.toml: 1 mistake\n  cannot be read: No such file"):
         load(tmp_path / "missing.toml")
-    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+    with pytest.raises(ConfigError, match="it is a directory, not a file; give the path of a site's file"):
         load(tmp_path)
     with pytest.raises(ConfigError, match="cannot be read: embedded null"):
         load(Path("a\0b"))
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConfigError, match="cannot be read: it is a pipe, not a file"):
+        load(tmp_path / "pipe")
 
 
 def test_a_file_that_is_something_else(tmp_path: Path) -> None:

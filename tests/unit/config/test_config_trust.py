@@ -187,7 +187,7 @@ def test_the_dates_of_a_peers_certificate_are_no_mistake(pair: Path, days: tuple
 def test_a_pipe_or_device_is_not_waited_for(pair: Path) -> None:
     (pair / "west.crt").unlink()
     os.mkfifo(pair / "west.crt")
-    with pytest.raises(ConfigError, match=r"is not a file \(.*west.crt\)"):
+    with pytest.raises(ConfigError, match=r"is a pipe, not a file \(.*west.crt\); write the path of a PEM file"):
         load(pair / "east.toml")
 
 
