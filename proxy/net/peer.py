@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 _TIMER_SECONDS = 0.001
 """The loop's timers and clock know whole milliseconds: a callback for an earlier time would find it not time yet."""
 
+_NO_FAILURE = CloseCode.SURPLUS, CloseCode.SHUTDOWN
+
 _WITHDRAWN = "the certificate of this lane is no longer trusted"
 
 
@@ -45,6 +47,7 @@ class Peer:
         """How often the peer shut down in order."""
         self.tunnel_resets = 0
         """How often the tunnel was lost with streams in it."""
+        self._ended: float | None = None
         self._last_error = self._removed = ""
         self.short_packets = False
         """Lanes come up with short packets only (`LongPackets`)."""
@@ -98,6 +101,11 @@ class Peer:
         return "connecting" if self.address else "waiting"
 
     @property
+    def ended_seconds(self) -> float | None:
+        """Since the peer shut down in order; None once a lane has come up again, or if it has not."""
+        return None if self._ended is None else self._loop.time() - self._ended
+
+    @property
     def last_error(self) -> str:
         """Why a lane was lost, or did not come up; empty if none is missing."""
         return self._last_error if self.lanes.missing() else ""
@@ -122,7 +130,7 @@ class Peer:
     def end(self, code: CloseCode, reason: str, reset: ResetCode) -> None:
         """Close all lanes with that reason and reset all streams."""
         for lane in self.lanes:
-            lane.close(code, reason)
+            lane.close(code, reason, needless=code is CloseCode.SHUTDOWN)
         self.tunnel.abandon(reset, reason, self._loop.time())
         self._dispatch()
 
@@ -190,6 +198,7 @@ class Peer:
         for other in replaced:
             other.abort(f"nothing was heard on it, and lane {lane.number} has come up in its place")
         self._last_error = ""  # also why those just aborted have ended, which might stay there for days
+        self._ended = None
         self._dispatch()
         self.relays.lookout.look()
         self.pump()
@@ -264,16 +273,19 @@ class Peer:
         log.info("peer %s drains: %s", self.name, event.reason)
 
     def _lane_closed(self, event: events.LaneClosed) -> None:
-        self.shutdowns += event.code is CloseCode.SHUTDOWN
+        if event.code is CloseCode.SHUTDOWN:
+            self.shutdowns += 1
+            self._ended = self._loop.time()
+            log.info("peer %s has ended in order: %s", self.name, event.reason)
         lane = self.lanes.get(event.lane)
         if lane is not None:
             reason = f"closed by {self.name}: {event.reason} ({event.code.name.lower()})"
-            lane.abort(reason, needless=event.code is CloseCode.SURPLUS)
+            lane.abort(reason, needless=event.code in _NO_FAILURE)
 
     def _lane_dead(self, event: events.LaneDead) -> None:
         lane = self.lanes.get(event.lane)
         if lane is not None:
-            lane.abort(event.reason)
+            lane.abort(event.reason, needless=self._ended is not None)
 
     def _lane_silent(self, event: events.LaneSilent) -> None:
         replaced = self.lanes.silence(event.lane)
@@ -293,8 +305,10 @@ class Peer:
     def _tunnel_reset(self, event: events.TunnelReset) -> None:
         self.lanes.wish_of_peer({})
         self.relays.relief.told(0)
-        self.tunnel_resets += self.relays.lose(event.reason)
-        log.warning("the tunnel with %s begins anew: %s", self.name, event.reason)
+        lost = self.relays.lose(event.reason)
+        self.tunnel_resets += lost
+        level = logging.WARNING if lost else logging.INFO
+        log.log(level, "the tunnel with %s begins anew: %s", self.name, event.reason)
 
     def _resumed(self, event: events.Resumed) -> None:
         self.resumed += 1

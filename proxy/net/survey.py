@@ -110,6 +110,7 @@ def _peer(peer: Peer, portals: Portals) -> PeerStatus:
         short_packets=peer.short_packets,
         other_congestion_control=peer.other_congestion_control,
         drains=peer.tunnel.peer_drains,
+        ended_seconds=peer.ended_seconds,
         streams=len(peer.relays),
         unacked_bytes=figures.unacked_bytes,
         copied_bytes=figures.copied_bytes,

@@ -11,8 +11,8 @@ from proxy.observe.snapshot import PeerStatus, Snapshot
 from proxy.observe.trend import A_MINUTE, A_WHILE
 from proxy.observe.wording import number_of_streams
 
-_TOLD_ELSEWHERE = {codes.TUNNEL_DOWN.code, codes.DRAINING.code, codes.RELOAD_FAILED.code}
-"""Reasons that `_conditions` makes no event of: it would miss those that last less than a second. The tunnel's comes
+_TOLD_ELSEWHERE = {code.code for code in (codes.TUNNEL_DOWN, codes.PEER_ENDED, codes.DRAINING, codes.RELOAD_FAILED)}
+"""Reasons that `_conditions` makes no event of: it would miss those that last less than a second. The tunnel's come
 from counters (`_peer`), the others from the site itself."""
 _STORE_TROUBLES = {codes.STORE_ALARM.code, codes.STORE_SET_ASIDE.code}
 
@@ -48,12 +48,14 @@ class Chronicle:
         """Note a tunnel's changes in the order in which they must have happened: the last event is what holds now."""
         note, subject = self._journal.note, f"peer {peer.name}"
         outages, resumed, resets = (before.outages, before.resumed, before.tunnel_resets) if before else (0, 0, 0)
+        shutdowns = before.shutdowns if before else 0
         is_up, was_up = peer.state == "up", before is not None and before.state == "up"
         had_lanes = before is not None and bool(before.lanes)
         fell, late = peer.outages > outages, health.tunnel.level is Level.CRITICAL
         again = not is_up and peer.outages - outages > had_lanes  # a tunnel that came up meanwhile is lost
+        in_order = fell and peer.outages - outages <= peer.shutdowns - shutdowns
         if had_lanes or not again:
-            self._down(peer, health, now, holds=fell or late or (was_up and not is_up))
+            self._down(peer, health, now, holds=fell or late or (was_up and not is_up), in_order=in_order)
         if peer.tunnel_resets > resets:
             note(codes.STREAMS_RESET, subject, f"the streams with {peer.name} were reset", now)
         if peer.resumed > resumed:
@@ -64,11 +66,15 @@ class Chronicle:
             note(codes.TUNNEL_UP, subject, f"the tunnel to {peer.name} is up", now)
         if is_up or again:
             self._missing.discard(peer.name)
-        self._down(peer, health, now, holds=again)
+        self._down(peer, health, now, holds=again, in_order=in_order)
 
-    def _down(self, peer: PeerStatus, health: PeerHealth, now: float, *, holds: bool) -> None:
-        """If it holds, note that there is no tunnel: once for each outage."""
-        if holds and peer.name not in self._missing:
+    def _down(self, peer: PeerStatus, health: PeerHealth, now: float, *, holds: bool, in_order: bool) -> None:
+        """If it holds, note that there is no tunnel: once for each outage, and for one that the peer caused by ending
+        in order only when it has not come back for a while."""
+        if holds and in_order:
+            self._missing.discard(peer.name)
+            self._journal.note(codes.PEER_ENDED, f"peer {peer.name}", f"{peer.name} has ended in order", now)
+        elif holds and peer.name not in self._missing:
             self._missing.add(peer.name)
             self._journal.note(codes.TUNNEL_DOWN, f"peer {peer.name}", _why_down(peer, health), now)
 

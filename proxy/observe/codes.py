@@ -126,6 +126,13 @@ PEER_DRAINS = Code(
     "A peer drains: it takes no new connections, so they are reset at once, and it ends when its streams have ended.",
     "nothing to do if it is being restarted; otherwise start it again when it has ended",
 )
+PEER_ENDED = Code(
+    "IST-115",
+    _INFO,
+    "A peer has ended in order, so there is no tunnel to it until it is started again. If it is not back within ten"
+    " minutes, that is told as IST-102.",
+    "none if it is being restarted; otherwise start it again",
+)
 REFUSED = Code(
     "IST-201",
     _WARNING,

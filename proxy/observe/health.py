@@ -268,8 +268,7 @@ def _refusal(peer: str, refusal: RefusalStatus) -> Finding:
 
 def _of_tunnel(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> Iterable[Finding]:
     if peer.state != "up":
-        patient = not peer.outages and snapshot.uptime_seconds < PATIENCE_AT_START
-        yield Finding(codes.TUNNEL_DOWN, Level.ATTENTION if patient else Level.CRITICAL, _down(peer, snapshot, trend))
+        yield _down(peer, snapshot, trend)
     if peer.short_packets:
         words = f"packets of full size to {peer.name} are lost on the way, so short ones are sent"
         yield Finding(codes.SHORT_PACKETS, Level.ATTENTION, words)
@@ -281,11 +280,25 @@ def _of_tunnel(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> Iterable[F
         yield Finding(codes.FLAPPING, Level.ATTENTION, words)
 
 
-def _down(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> str:
+def _down(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> Finding:
+    """There is no tunnel. That is no fault yet of a site that has just started, nor of a peer that has just ended in
+    order: it is likely being restarted."""
+    why = _why_down(peer, snapshot, trend)
+    if peer.ended_seconds is not None:
+        words = f"{peer.name} has ended in order, and is not back: {why}"
+        if peer.ended_seconds < A_WHILE:
+            return Finding(codes.PEER_ENDED, Level.ATTENTION, words)
+        return Finding(codes.TUNNEL_DOWN, Level.CRITICAL, words)
+    patient = not peer.outages and snapshot.uptime_seconds < PATIENCE_AT_START
+    level = Level.ATTENTION if patient else Level.CRITICAL
+    return Finding(codes.TUNNEL_DOWN, level, f"there is no tunnel to {peer.name}: {why}")
+
+
+def _why_down(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> str:
     rest = f"; {number_of_streams(peer.streams)} {'waits' if peer.streams == 1 else 'wait'}" if peer.streams else ""
     waited = _waited(snapshot, trend) if peer.state == "waiting" else "it does not answer"
     why = "nothing is heard on its lanes" if peer.lanes else peer.last_error or waited
-    return f"there is no tunnel to {peer.name}: {why}{rest}"
+    return f"{why}{rest}"
 
 
 def _waited(snapshot: Snapshot, trend: Trend) -> str:

@@ -227,6 +227,8 @@ class PeerStatus:
     """In words, if the kernel uses another one than `tunnel.congestion_control` asks for; otherwise empty."""
     drains: str
     """In words, while the peer drains and takes no new connections; otherwise empty."""
+    ended_seconds: float | None
+    """How long ago the peer ended in order, until it is back; otherwise null."""
     streams: int
     """Live streams."""
     unacked_bytes: int

@@ -89,10 +89,16 @@ def test_the_other_site_tells_of_no_lost_streams_where_there_was_none(bed: Bed, 
         assert first.stop() == 0
         eventually(other, "peers.0.shutdowns", wanted=1)
         eventually(other, "peers.0.lanes", wanted=[])
-        other.wait_for(lambda: "IST-102" in told(other), "does not tell of the tunnel's end")
+        other.wait_for(lambda: "IST-115" in told(other), "does not tell of the peer's end")
         now = other.status()["peers"][0]
         assert (now["outages"], now["tunnel_resets"]) == (1, 0)
-        assert "IST-104" not in told(other)
+        assert now["ended_seconds"] is not None
+        assert not {"IST-102", "IST-104"} & {*told(other)}
+        logged(other, f"peer {first.name} has ended in order: the site shuts down")
+        for site in pair.sites:
+            assert "is gone" not in site.log.read_text()  # a lane that is lost is a warning
+        run(first)
+        eventually(other, "peers.0.ended_seconds", wanted=None)
 
 
 def told(site: Site) -> list[str]:
@@ -245,12 +251,12 @@ def test_the_last_word_on_a_slow_line(bed: Bed) -> None:
         )
         pair.east.wait_for(lambda: not wire.flowing, "has sent enough")
         pair.east.signal(signal.SIGTERM)
-        logged(pair.east, "with west is gone: the site shuts down")
+        logged(pair.east, "the tunnel with west begins anew: the site shuts down")
         wire.flow()
         arrival = array.arrival().wait()
         torn(content, arrival)
         torn(b"", sending.result())
-        logged(pair.west, "closed by east: the site shuts down")
+        logged(pair.west, "peer east has ended in order: the site shuts down")
         assert pair.east.stop() == 0
 
 

@@ -60,6 +60,7 @@ def peer(**changes: Any) -> PeerStatus:
         "short_packets": False,
         "other_congestion_control": "",
         "drains": "",
+        "ended_seconds": None,
         "ended_streams": {},
         "refused_streams": {"unreachable": 0, "not_exported": 0},
         "refusals": [],

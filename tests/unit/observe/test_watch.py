@@ -150,16 +150,6 @@ def test_a_line_that_flaps() -> None:
     assert site.reasons == []
 
 
-def test_a_peer_that_ends_in_order_is_no_line_that_flaps() -> None:
-    site = Site()
-    for count in (1, 2, 3):
-        site.pass_(with_peer(outages=count, shutdowns=count), 5)
-    assert site.reasons == []
-    assert site.told == ["IST-101", *["IST-102", "IST-101"] * 3]
-    site.pass_(with_peer(outages=6, shutdowns=3), 5)
-    assert site.reasons == ["IST-105"]
-
-
 def test_loss_of_a_lane() -> None:
     site = Site()
     for second in range(1, 12):

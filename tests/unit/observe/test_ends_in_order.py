@@ -1,0 +1,39 @@
+"""A peer that announced its end is no outage, unless it stays away."""
+
+from dataclasses import replace
+
+from proxy.observe.answers import Level
+from tests.unit.observe.snapshots import changed, with_peer
+from tests.unit.observe.test_watch import Site, down
+
+
+def test_a_peer_that_ends_in_order_is_no_line_that_flaps() -> None:
+    site = Site()
+    for count in (1, 2, 3):
+        site.pass_(with_peer(outages=count, shutdowns=count), 5)
+    assert site.reasons == []
+    assert site.told == ["IST-101", *["IST-115", "IST-101"] * 3]
+    site.pass_(with_peer(outages=6, shutdowns=3), 5)
+    assert site.reasons == ["IST-105"]
+
+
+def test_a_peer_that_ends_in_order_is_given_time_to_come_back() -> None:
+    site = Site()
+    ended = replace(down(), state="connecting", streams=0, shutdowns=1)
+    for seconds in (1.0, 599.0):
+        site.pass_(changed(peers=[replace(ended, ended_seconds=seconds)]), 3)
+        assert (site.level, site.reasons) == (Level.ATTENTION, ["IST-115"])
+        assert site.watch.health.words == "west has ended in order, and is not back: reset by peer"
+    assert site.told == ["IST-101", "IST-115"]
+    site.pass_(changed(peers=[replace(ended, ended_seconds=600.0)]), 3)
+    assert (site.level, site.reasons) == (Level.CRITICAL, ["IST-102"])
+    assert site.told == ["IST-101", "IST-115", "IST-102"]
+    site.pass_(with_peer(outages=1, shutdowns=1))
+    assert (site.level, site.told[3:]) == (Level.HEALTHY, ["IST-101"])
+
+
+def test_an_outage_beside_an_end_in_order_is_told_as_one() -> None:
+    """Both within a second: which came last cannot be told."""
+    site = Site()
+    site.pass_(changed(peers=[replace(down(), outages=2, shutdowns=1)]), 3)
+    assert site.told == ["IST-101", "IST-102", "IST-101", "IST-102"]
