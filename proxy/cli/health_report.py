@@ -31,11 +31,20 @@ def conditions(health: dict[str, Any], warnings: dict[str, Any], now: float) -> 
 
     `now`: seconds since 1970.
     """
-    yield _condition(health.get("level"), health, plain(health.get("words")), now)
-    for subject, reason in _reasons(health):
+    reasons = list(_reasons(health))
+    yield _condition(health.get("level"), health, _summary(health, [reason for _, reason in reasons]), now)
+    for subject, reason in reasons:
         yield _condition(reason.get("level"), reason, _about(subject, reason), now)
     for warning in as_dicts(warnings.get("warnings")):
         yield _condition("warning", warning, _about(str(plain(warning.get("subject"))), warning), now)
+
+
+def _summary(health: dict[str, Any], reasons: list[dict[str, Any]]) -> Text:
+    """The whole in one sentence. Where that is only the worst reason, which is shown with the others, their codes."""
+    words = plain(health.get("words"))
+    told = any(reason.get("words") and str(words).endswith(str(plain(reason["words"]))) for reason in reasons)
+    codes = dict.fromkeys(str(plain(reason["code"])) for reason in reasons if reason.get("code"))
+    return Text(f"because of {', '.join(codes)}") if told and codes else words
 
 
 def _reasons(health: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

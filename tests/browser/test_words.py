@@ -77,6 +77,14 @@ def test_a_site_that_has_only_begun_does_not_claim_to_work(stage: Stage, window:
     page.until_text("#verdict-words", "There is no tunnel to west: it has not dialled in")
 
 
+def test_a_site_whose_peer_has_ended_in_order_is_not_said_to_start(stage: Stage, window: OpenWindow) -> None:
+    down = scene.reason("IST-115", Level.ATTENTION, "west has ended in order, and is not back", "start it again")
+    west = replace(stage.scene.health.peers[0], level=Level.ATTENTION, tunnel=scene.tunnel(Level.ATTENTION, [down], 0))
+    stage.scene.health = replace(stage.scene.health, level=Level.ATTENTION, words=down.words, reasons=[], peers=[west])
+    page = window(stage.url)
+    page.until_text("#verdict-level", "Nothing is replicated until a site is back that has ended in order")
+
+
 def test_no_streams_are_no_fault_of_filters(stage: Stage, window: OpenWindow) -> None:
     page = window(stage.url)
     page.until_text("#streams-count", "4 of 4 live streams")

@@ -130,6 +130,15 @@ def test_reasons_and_warnings_have_their_codes_and_remedies() -> None:
     assert found[at + 1] == ["→ a larger one"]
 
 
+def test_the_worst_reason_is_told_once() -> None:
+    """The site's words are those of the worst reason."""
+    other = {"code": "IST-305", "level": "attention", "words": "1 MiB passed"}
+    health = HEALTH | {"words": REASON["words"], "store": {"reasons": [other, other]}}
+    text = shown(STATUS, health=health)
+    assert text.count("no lane is up") == 1
+    assert ["critical", "because of IST-305, IST-102", "1 min 0 s"] in rows(text)
+
+
 def test_an_alarm_that_is_a_reason_is_told_once() -> None:
     (alarm,) = STATUS["alarms"]
     reason = {"code": "IST-301", "level": "degraded", "words": alarm}

@@ -13,6 +13,8 @@ const HEADLINES = {
 };
 const AT_RISK = "Replication goes on, but may not for long";
 const STARTING = "Starting: there is no tunnel yet";
+const WAITING = "Nothing is replicated until a site is back that has ended in order";
+const ENDED = "IST-115";
 
 export class Health {
   constructor() {
@@ -65,13 +67,15 @@ export class Health {
 }
 
 /**
- * Without a tunnel nothing works; where that is not critical, the site has only begun (proxy/observe/health.py). What is
- * critical beside a tunnel that is up, as the site's own certificate that has ended, lets what there is go on.
+ * Without a tunnel nothing works; where that is not critical, the site has only begun, or the other one has just ended
+ * in order (proxy/observe/health.py). What is critical beside a tunnel that is up, as the site's own certificate that
+ * has ended, lets what there is go on.
  */
 function headlineOf(health) {
   if (health.level === "critical" && tunnelsUp(health) > 0) return AT_RISK;
-  const starting = health.level !== "critical" && list(health.peers).length > 0 && tunnelsUp(health) === 0;
-  return starting ? STARTING : (HEADLINES[health.level] ?? health.level);
+  const none = health.level !== "critical" && list(health.peers).length > 0 && tunnelsUp(health) === 0;
+  if (!none) return HEADLINES[health.level] ?? health.level;
+  return gather(health).some((note) => note.about.startsWith(ENDED)) ? WAITING : STARTING;
 }
 
 function tunnelsUp(health) {
