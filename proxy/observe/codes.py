@@ -175,9 +175,9 @@ STORE_WELL = Code("IST-302", _INFO, "The store has had no problem for a minute."
 STORE_SET_ASIDE = Code(
     "IST-303",
     _ERROR,
-    "The store on disk could not be trusted: it was set aside, and an empty one took its place. The reason goes away"
-    " within a minute after you have deleted the copy.",
-    "see what happened to the disk, then delete the copy that was set aside; the new store warms up by itself",
+    "The store on disk could not be trusted: it was set aside, and an empty one took its place. The event names the"
+    " copy; the reason goes away within a minute after you have deleted it.",
+    "first see what happened to the disk; the new store warms up by itself",
     logged=True,
 )
 CHUNKS_DROPPED = Code(
