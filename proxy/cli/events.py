@@ -121,7 +121,7 @@ def batches(
     while follow:
         pause(INTERVAL)
         last = answer.get("last")
-        answer = _next(ask, last if isinstance(last, int) else 0, tell, pause)
+        answer = _next(ask, max(last, 0) if isinstance(last, int) else 0, tell, pause)
         yield as_dicts(answer.get("events"))
 
 
@@ -138,7 +138,7 @@ def _next(ask: Ask, last: int, tell: Callable[[str], None], pause: Callable[[flo
             pause(INTERVAL)
             continue
         newest = answer.get("last")
-        if isinstance(newest, int) and newest < last:
+        if last and isinstance(newest, int) and newest < last:
             last = 0  # its history was in memory only, and it has begun anew
             continue
         return answer

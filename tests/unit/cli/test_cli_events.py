@@ -115,6 +115,12 @@ def test_a_site_that_goes_is_waited_for_and_one_that_forgot_asked_anew() -> None
     assert site.asked[-1] == f"events?after=0&limit={EVENTS_MAX}"
 
 
+def test_a_number_that_no_event_has_is_not_asked_for_again_and_again() -> None:
+    site = Site(*[{"last": -1, "events": []}] * 3)
+    assert [len(batch) for batch in itertools.islice(site.batches(), 3)] == [0, 0, 0]
+    assert site.asked[1:] == [f"events?after=0&limit={EVENTS_MAX}"] * 2
+
+
 def test_a_site_that_is_not_there(isthmus: Isthmus, pair: Path) -> None:
     for command in ("events", "drain", "reload"):
         shown = isthmus(command, pair / "east.toml")
