@@ -106,7 +106,7 @@ def size(value: Any) -> str:
         return "-"
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(value) < (1000 if unit == "B" else 999.5):
-            return f"{value} B" if unit == "B" else f"{value:.3g} {unit}"
+            return f"{value:.0f} B" if unit == "B" else f"{value:.3g} {unit}"
         value /= 1024
     return f"{value:,.3g} TiB" if value < 999.5 else f"{value:,.0f} TiB"
 

@@ -1,6 +1,7 @@
 """`isthmus plan`: what was asked, computed, and shown as tables or JSON."""
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -179,8 +180,9 @@ def _needed(line: Line, work: Work, windows: tuple[int, ...], seconds: float) ->
 
 
 def way_data(window: int | None, way: Way) -> dict[str, Any]:
-    """One way to replicate; `window`: the array's own, if it is that which sends over the line."""
-    return {"way": way.name, "window": window, "rate": way.rate, "seconds": way.seconds, "on_line": way.on_line}
+    """One way to replicate; `window`: the array's own, if that sends over the line. Bytes are whole ones."""
+    on_line = math.ceil(way.on_line)
+    return {"way": way.name, "window": window, "rate": way.rate, "seconds": way.seconds, "on_line": on_line}
 
 
 def _zones(options: Options) -> dict[str, Any]:

@@ -49,6 +49,12 @@ def test_a_replication(isthmus: Isthmus) -> None:
     assert all(way["ends"] is None for way in found["replication"])
 
 
+def test_there_is_no_part_of_a_byte(isthmus: Isthmus) -> None:
+    words = (*LINE, "--volume", "10B", "--reduction", "38%")
+    assert [way["on_line"] for way in planned(isthmus, *words)["replication"]] == [10, 10, 10, 7, 1]
+    assert "6.22" not in isthmus("plan", *words).stdout
+
+
 def test_which_line_is_needed(isthmus: Isthmus) -> None:
     """One could only try rate after rate; the arrays' own connections may need a line that there is not."""
     words = ("--round-trip", "100ms", "--loss", "1%", "--volume", "100GB", "--reduction", "38%", "--within", "8h")

@@ -404,9 +404,17 @@ class TestFollow:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0 B"), (999, "999 B"), (1000, "0.977 KiB"), (1536, "1.5 KiB"), (5 << 40, "5 TiB"), (9000 << 40, "9,000 TiB")],
+    [
+        (0, "0 B"),
+        (512.4, "512 B"),
+        (999, "999 B"),
+        (1000, "0.977 KiB"),
+        (1536, "1.5 KiB"),
+        (5 << 40, "5 TiB"),
+        (9000 << 40, "9,000 TiB"),
+    ],
 )
-def test_sizes_to_three_figures(value: int, text: str) -> None:
+def test_sizes_to_three_figures(value: float, text: str) -> None:
     assert size(value) == text
 
 
