@@ -9,9 +9,11 @@ import threading
 import time
 from collections.abc import Iterator
 
+import pytest
+
 from bench.sites import Address, free_port
 from tests.integration.bed.ends import Array, Arrival, connect
-from tests.integration.bed.sites import Bed, run
+from tests.integration.bed.sites import Bed, logged, run
 from tests.integration.bed.verdicts import limited_by
 from tests.integration.bed.wire import Wire
 
@@ -57,7 +59,9 @@ def asking(entrance: Address) -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.patient
 def test_over_a_long_line(bed: Bed) -> None:
+    """That is warned of, once it has lasted."""
     wire = Wire(("127.0.0.1", free_port()), delay=0.05)
     with Array(answer) as array, wire:
         pair = bed.pair(array.address, tunnel_address=wire.far, dialled=wire.address)
@@ -65,6 +69,7 @@ def test_over_a_long_line(bed: Bed) -> None:
         with asking(pair.entrance):
             stream = limited_by(pair.east, "round trip or window", words="the arrays take turns: ")
             assert stream["waiting_seconds"]["answer"] > 0
+            logged(pair.east, "IST-505, peer west: the arrays take turns: ")
         bed.close()
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from bench.sites import free_port
 from tests.integration.bed.ends import Array
-from tests.integration.bed.sites import Bed, Pair, Settings, run
+from tests.integration.bed.sites import Bed, Pair, Settings, logged, run
 from tests.integration.bed.verdicts import discard, limited_by, pouring
 from tests.integration.bed.wire import Wire
 
@@ -60,10 +60,13 @@ def test_it_is_thin(bed: Bed) -> None:
         assert max(waited, key=waited.__getitem__) in ("line", "peer")
 
 
+@pytest.mark.patient
 def test_it_is_long_and_the_window_small(bed: Bed) -> None:
+    """That is warned of, once it has lasted."""
     with poured(bed, line(delay=LONG), {"window": "256KiB"}) as pair:
         stream = limited_by(pair.east, "round trip or window", words="window 256 KiB / ")
         assert stream["waiting_seconds"]["window"] > stream["waiting_seconds"]["line"]
+        logged(pair.east, "IST-503, peer west: window 256 KiB / ")
 
 
 def test_it_is_long_and_little_may_be_unacknowledged(bed: Bed) -> None:

@@ -14,7 +14,7 @@ from bench.wan import Line, Wan
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Sending, receipt, send, whole
 from tests.integration.bed.lines import array_at, line_or_skip, pair_over
-from tests.integration.bed.sites import Bed, alarm, eventually, lanes_of
+from tests.integration.bed.sites import Bed, alarm, eventually, lanes_of, logged
 
 pytestmark = pytest.mark.root
 
@@ -72,6 +72,7 @@ def test_a_path_that_swallows_long_packets(bed: Bed) -> None:
             sending = send(cut(content, 64 << 10), pair.entrance)
         whole(receipt(content), sending)
         alarm(pair.east, "packets of full size to west are lost")
+        logged(pair.east, "IST-110, peer west: packets of full size to west are lost")
         wan.set(path_mtu="1500B")
         pair.east.signal(signal.SIGHUP)
         eventually(pair.east, "alarms", [])
