@@ -84,11 +84,12 @@ class Lane(asyncio.BufferedProtocol):
 
     def __init__(self, owner: LaneOwner, *, dialler: bool, congestion_control: str = "") -> None:
         """`dialler`: this side dialled. `congestion_control`: what the kernel is asked for; empty: its default."""
-        Lane._counter += 1
         self.congestion_control = ""
         """The congestion control that the kernel uses."""
         self._wanted_congestion_control = congestion_control
-        self.number = Lane._counter
+        self.number = 0
+        """Given when it comes up, so that those seen follow one another however often a peer that is away is dialled.
+        """
         self.owner = owner
         self.dialler = dialler
         self.remote = "unknown"
@@ -249,6 +250,8 @@ class Lane(asyncio.BufferedProtocol):
     def start(self, peer: LanePeer, rounds: Rounds) -> None:
         """HELLOs have been exchanged: frames may flow. `rounds`: the peer's."""
         self.up = True
+        Lane._counter += 1
+        self.number = Lane._counter
         self._reader.go_on()
         self._peer = peer
         self._rounds = rounds

@@ -97,6 +97,19 @@ def ping(number: int) -> bytes:
     return encode(FrameType.PING, 0, number, bytes(8))
 
 
+def test_only_what_comes_up_is_numbered(silent: Stage) -> None:
+    """A peer that is away for an hour is dialled thousands of times: the next lane looked as if so many had come and
+    gone."""
+    numbers = []
+    for lane in (silent.lane, Lane(silent.owner, dialler=True)):
+        for _ in range(5):
+            assert Lane(silent.owner, dialler=True).number == 0
+        lane.connection_made(silent.transport)
+        lane.start(silent.owner, Rounds(silent.owner.clock))  # type: ignore[arg-type]
+        numbers.append(lane.number)
+    assert numbers[1] == numbers[0] + 1 > 1
+
+
 def test_few_frames_are_given_at_once(stage: Stage) -> None:
     stage.brings(ping(1), ping(2))
     assert (stage.owner.numbers, stage.owner.bursts) == ([1, 2], 1)
