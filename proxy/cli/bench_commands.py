@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from proxy.cli.parts import examples, perform
+from proxy.cli.parts import PATH, examples, perform
 
 
 @click.group(
@@ -59,7 +59,7 @@ def list_suites(suites: tuple[str, ...], scale: str | None) -> int | None:
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=PATH,
     default=Path("bench-results"),
     show_default=True,
     metavar="DIR",
@@ -77,9 +77,9 @@ def run_bench(**options: Any) -> int | None:
 
 
 @bench.command("report", epilog=examples("isthmus bench report bench-results --html report.html"))
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write one self-contained page.")
-@click.option("--markdown", type=click.Path(path_type=Path), metavar="FILE", help="Write Markdown; plots beside it.")
+@click.argument("directory", metavar="DIR", type=PATH)
+@click.option("--html", type=PATH, metavar="FILE", help="Write one self-contained page.")
+@click.option("--markdown", type=PATH, metavar="FILE", help="Write Markdown; plots beside it.")
 def bench_report(directory: Path, html: Path | None, markdown: Path | None) -> int | None:
     """Report what was measured.
 

@@ -10,15 +10,14 @@ from click.shell_completion import get_completion_class
 
 from proxy import __version__
 from proxy.cli.bench_commands import bench
+from proxy.cli.parts import PATH
 from proxy.cli.parts import examples as _examples
 from proxy.cli.parts import json_option as _json
 from proxy.cli.parts import perform as _perform
 from proxy.cli.root import Root
 from proxy.cli.wan_commands import wan
 
-_to_be_read = click.Path(path_type=Path, readable=False)
-"""A path. `proxy.config` and `proxy.analysis`, which read it, say what is wrong with it; click does not."""
-_config: Callable[[Any], Any] = click.argument("config", type=_to_be_read)
+_config: Callable[[Any], Any] = click.argument("config", type=PATH)
 """The path of a site's file."""
 _ROUND_TRIP = ("--round-trip", "--rtt", "round_trip")
 
@@ -63,7 +62,7 @@ def root() -> None:
 @click.option("--rate", metavar="RATE", help="Most that is sent to the other site, such as 45Mbit.")
 @click.option("--status", metavar="ADDRESS", help="Address of the status listener. [default: 127.0.0.1:8900]")
 @click.option("--history", metavar="FILE", help="File that keeps events and figures. [default: see CONFIGURATION.md]")
-@click.option("--out", type=click.Path(path_type=Path), default=".", metavar="DIR", help="Where the files go.")
+@click.option("--out", type=PATH, default=".", metavar="DIR", help="Where the files go.")
 def init(out: Path, **options: Any) -> int | None:
     """Make a new site: its file, its key, and a compose file.
 
@@ -108,7 +107,7 @@ def invite(config: Path, reach: str | None) -> int | None:
     epilog=_examples("isthmus keygen --site east --out /etc/isthmus", "isthmus keygen --site east --out . --force")
 )
 @click.option("--site", required=True, metavar="NAME", help="Name of the site, as `site.name` in its file.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Where the files go.")
+@click.option("--out", required=True, type=PATH, metavar="DIR", help="Where the files go.")
 @click.option("--force", is_flag=True, help="Replace files that exist. The peers then need the new certificate.")
 def keygen(site: str, out: Path, force: bool) -> int | None:
     """Make a site's private key and certificate.
@@ -311,7 +310,7 @@ def plan(as_json: bool, **options: Any) -> int | None:
         "isthmus analyze volume.img --line 45Mbit --line 1Gbit --json",
     )
 )
-@click.argument("paths", nargs=-1, required=True, type=_to_be_read, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH...")
 @click.option(
     "--line", "lines", multiple=True, metavar="RATE", help="Rate of a line: how long does it take? May be repeated."
 )
@@ -360,7 +359,7 @@ def doctor(config: Path, rate: str | None, round_trip: str | None, as_json: bool
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="File to write. [default: isthmus-NAME-TIME.tar.gz]",
 )

@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +14,22 @@ from proxy.errors import OperatorError
 json_option: Callable[[Any], Any] = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON instead of a table."
 )
+
+
+class _Path(click.Path):
+    """A path; what reads or writes it says what is wrong with it. An empty one, as of a variable that is not set, is
+    not taken for the working directory: a key would be written there."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, readable=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("it is empty; name a file or a directory", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PATH = _Path()
 WITH_BENCH = f"install its extra from the wheel's file: pip install './isthmus-{__version__}-py3-none-any.whl[bench]'"
 """The remedy where the bench, or what it needs, is not installed. No package index has Isthmus."""
 

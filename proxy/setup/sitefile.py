@@ -63,7 +63,7 @@ def _tables(wishes: Wishes) -> Iterator[tuple[str, type[Section], Values]]:
     yield "[identity]", Identity, {"certificate": f"{wishes.site}.crt", "key": f"{wishes.site}.key"}
     if wishes.listen is not None:
         yield "[tunnel]", Tunnel, {"listen": wishes.listen}
-    path = wishes.store_path or (STORE_DIRECTORY if wishes.store == "disk" else None)
+    path = STORE_DIRECTORY if wishes.store_path is None and wishes.store == "disk" else wishes.store_path
     yield "[store]", Store, {"mode": wishes.store, "size": wishes.store_size, "path": path}
     token = f"{wishes.site}.token"
     yield "[status]", Status, {"listen": wishes.status, "history": wishes.history, "control_token": token}

@@ -98,6 +98,28 @@ def test_clicks_own_errors(isthmus: Isthmus, monkeypatch: pytest.MonkeyPatch) ->
     )
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["keygen", "--site", "east", "--out", ""],
+        ["init", "--site", "east", "--peer", "west=198.18.0.2:4500", "--out", ""],
+        ["init", "--site", "east", "--peer", "west=198.18.0.2:4500", "--store-path", ""],
+        ["analyze", ""],
+        ["check", ""],
+    ],
+)
+def test_an_empty_path_is_not_the_working_directory(
+    isthmus: Isthmus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    """It is mostly a variable that is not set."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").write_bytes(bytes(1000))
+    shown = isthmus(*words)
+    assert shown.exit_code == ExitCode.USAGE
+    assert "it is empty; name a file or a directory" in shown.stderr or "is not a path" in shown.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
 def test_a_reader_that_has_gone(tmp_path: Path) -> None:
     """`isthmus --help | head -1` ends quietly."""
     read, write = os.pipe()
