@@ -38,11 +38,16 @@ def kind(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "of an unknown kind")
 
 
-def read(path: Path, most: int) -> bytes:
-    """The first `most` bytes of a file. Raises OSError: NotAFile for a pipe or a device, which might never answer."""
+def require(path: Path) -> None:
+    """Raises OSError if there is no file: NotAFile for a pipe or a device, which might never answer who opens it."""
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
         raise NotAFile(path, mode)
+
+
+def read(path: Path, most: int) -> bytes:
+    """The first `most` bytes of a file. Raises OSError as `require`."""
+    require(path)
     # Without waiting, should it have become a pipe meanwhile.
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         return file.read(most)

@@ -37,7 +37,7 @@ _BORDER_LINE = re.compile(rb"^(?:\xef\xbb\xbf)?-----(?:BEGIN|END) [^-\n]*-----[\
 """A border that TLS recognises. `_BORDER` also finds one that is indented, or joined to other text, as when cat joins
 two files of which the first has no newline at its end."""
 LARGEST_FILE = 1 << 20
-"""Bytes that are read of a file: no certificate or key file is larger, and a wrong path must not fill the memory."""
+"""Bytes: no certificate or key file is larger, and a wrong path must not fill the memory."""
 
 
 class IdentityFault(OperatorError):
@@ -266,7 +266,7 @@ _ANOTHER = "write the path of a PEM file, absolute or relative to this file"
 
 
 def _content(path: Path, another: str = _ANOTHER, making: str = "", *, secret: bool = False) -> bytes:
-    """The first `LARGEST_FILE` bytes of a file. Raises IdentityFault.
+    """What is in a file of at most `LARGEST_FILE` bytes. Raises IdentityFault.
 
     `another`: the remedy if there is no such file, behind `making`, or if it is no file, which nobody shall be told to
     write to. `secret`: the file is for its owner alone, so the remedy for a user who may not read it is to own it.
@@ -274,7 +274,10 @@ def _content(path: Path, another: str = _ANOTHER, making: str = "", *, secret: b
     try:
         if not present(path):
             raise IdentityFault(path, "does not exist", f"{making}{another}")
-        return read(path, LARGEST_FILE)
+        content = read(path, LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            raise IdentityFault(path, "is larger than 1 MiB", another)
+        return content
     except NotAFile as error:
         raise IdentityFault(path, f"is {error.found}", another) from None
     except OSError as error:

@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
+from proxy.files import require
 from proxy.history.file import newest_events, owner_of
 from proxy.observe.answers import Event
 
@@ -25,5 +26,5 @@ def read_owner(path: Path) -> str:
 
 
 def _reading(path: Path) -> closing[sqlite3.Connection]:
-    path.stat()
+    require(path)
     return closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True))

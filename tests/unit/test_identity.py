@@ -186,6 +186,17 @@ def test_a_file_that_cannot_be_read_names_itself(tmp_path: Path) -> None:
     assert caught.value.message.startswith(f"{tmp_path}/missing.crt does not exist; ")
 
 
+def test_a_file_that_is_far_too_large_is_said(tmp_path: Path) -> None:
+    """Even if it begins as it should: TLS would read all of it."""
+    made = identity.generate("east", tmp_path)
+    for path, read in ((made.certificate_path, identity.read_certificates), (made.key_path, identity.read_public_key)):
+        os.truncate(path, 1 << 20)
+        assert read(path)
+        os.truncate(path, (1 << 20) + 1)
+        with pytest.raises(IdentityFault, match="is larger than 1 MiB; write the path of a PEM file"):
+            read(path)
+
+
 def test_a_directory_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path, *more: object) -> int:
         raise PermissionError(13, "Permission denied", str(path))

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,13 @@ def test_the_young_ones_of_its_file(isthmus: Isthmus, pair: Path) -> None:
     keep(pair / "east-history.db", *(f"time {number}" for number in range(60)))
     shown = isthmus("events", pair / "east.toml", "--json", "--since", "1970-01-01T00:00:02+00:00")
     assert [json.loads(line)["time"] for line in shown.stdout.splitlines()] == [float(n) for n in range(2, 60)]
+
+
+def test_a_pipe_in_the_place_of_its_file_is_not_waited_for(isthmus: Isthmus, pair: Path) -> None:
+    os.mkfifo(pair / "east-history.db")
+    shown = isthmus("events", pair / "east.toml")
+    assert (shown.exit_code, shown.stdout) == (ExitCode.UNREACHABLE, "")
+    assert "no status of site east" in shown.stderr
 
 
 def test_a_file_that_is_none_is_not_spoken_of(isthmus: Isthmus, pair: Path) -> None:
