@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from proxy.files import NotAFile, read
 from proxy.observe.answers import Event, Severity
 from proxy.observe.journal import EVENTS_MAX
 from proxy.observe.ranges import RANGES
@@ -33,6 +34,10 @@ CREATE TABLE IF NOT EXISTS event (
 );
 CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
+_TABLES_OF_OURS = "step", "event", "fact"
+_MAGIC = b"SQLite format 3\0"
+"""How every file of SQLite begins."""
+_NOT_OURS = "holds something else than the history of a site, and is left as it is"
 _BEYOND = """
 DELETE FROM step WHERE range = :range AND series = :series AND (
     number <= (SELECT number FROM step WHERE range = :range AND series = :series AND number <= :last
@@ -157,6 +162,7 @@ def open_history(path: Path, now: float) -> tuple[HistoryFile, Kept]:
 
     Raises HistoryFault. Blocks as the disk does.
     """
+    _refuse_what_is_no_database(path)
     try:
         return _open(path, now)
     except (sqlite3.Error, ValueError) as error:
@@ -173,6 +179,27 @@ def open_history(path: Path, now: float) -> tuple[HistoryFile, Kept]:
         raise HistoryFault(f"{path}: {error}") from None
     kept.set_aside, kept.reason = aside, reason
     return file, kept
+
+
+def _refuse_what_is_no_database(path: Path) -> None:
+    """Raises HistoryFault: a file of somebody else, which a mistyped path names, is not to be moved away. One of zeros
+    may be what a crash has left of ours."""
+    try:
+        head = read(path, len(_MAGIC))
+    except NotAFile as error:
+        raise HistoryFault(f"{path}: {error.strerror}") from None
+    except OSError:
+        return  # sqlite3 says what is wrong
+    if head.strip(b"\0") and head != _MAGIC:
+        raise HistoryFault(f"{path} {_NOT_OURS}")
+
+
+def _refuse_others(connection: sqlite3.Connection) -> None:
+    """Raises HistoryFault if it is the database of something else, before anything is written into it."""
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if tables and tables.isdisjoint(_TABLES_OF_OURS):
+        path = connection.execute("PRAGMA database_list").fetchone()[2]
+        raise HistoryFault(f"{path} {_NOT_OURS}")
 
 
 def _place_aside(path: Path) -> Path:
@@ -202,7 +229,9 @@ def _open(path: Path, now: float) -> tuple[HistoryFile, Kept]:
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
-    """Set the connection up: the file is checked, has our layout, and is bounded. Raises sqlite3.Error."""
+    """Set the connection up: the file is checked, has our layout, and is bounded. Raises sqlite3.Error, or HistoryFault
+    if it is not ours."""
+    _refuse_others(connection)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")  # a crash of the host loses seconds, and damages nothing
     connection.execute(f"PRAGMA journal_size_limit = {1 << 20}")
@@ -230,7 +259,7 @@ def _wanted_columns() -> list[tuple[object, ...]]:
 
 def _columns(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
     ask = "SELECT name, type, [notnull], pk FROM pragma_table_info(?)"
-    return [row for table in ("step", "event", "fact") for row in connection.execute(ask, (table,))]
+    return [row for table in _TABLES_OF_OURS for row in connection.execute(ask, (table,))]
 
 
 def owner_of(connection: sqlite3.Connection) -> str:

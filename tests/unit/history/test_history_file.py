@@ -114,7 +114,7 @@ def test_the_events_of_a_busy_subject_go_before_those_of_others(tmp_path: Path, 
     file.close()
 
 
-@pytest.mark.parametrize("damage", [b"this is no database" * 400, b"SQLite format 3\0" + b"\xff" * 8000])
+@pytest.mark.parametrize("damage", [bytes(8000), b"SQLite format 3\0" + b"\xff" * 8000])
 def test_a_damaged_file_is_set_aside(tmp_path: Path, opened: Open, damage: bytes) -> None:
     path = tmp_path / "history.db"
     path.write_bytes(damage)
@@ -123,6 +123,30 @@ def test_a_damaged_file_is_set_aside(tmp_path: Path, opened: Open, damage: bytes
     assert kept.set_aside.read_bytes() == damage
     file.write({step("5m"): row()}, [EVENT], {}, NOW)
     assert len(file.read(NOW).steps) == 1
+
+
+def database_of_another(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE dashboard (x)")
+
+
+@pytest.mark.parametrize(
+    "make", [lambda path: path.write_bytes(b"a volume" * 400), lambda path: path.write_text("x"), database_of_another]
+)
+def test_what_is_not_a_sites_is_left_as_it_is(tmp_path: Path, opened: Open, make: Callable[[Path], object]) -> None:
+    """A mistyped path must neither write into somebody's database nor move a volume away."""
+    path = tmp_path / "history.db"
+    make(path)
+    before = path.read_bytes()
+    with pytest.raises(HistoryFault, match=f"{path} holds something else than the history of a site"):
+        opened(path, NOW)
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("history.db", before)]
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path, opened: Open) -> None:
+    os.mkfifo(tmp_path / "history.db")
+    with pytest.raises(HistoryFault, match="it is a pipe, not a file"):
+        opened(tmp_path / "history.db", NOW)
 
 
 def test_a_page_that_was_overwritten_is_found(tmp_path: Path, opened: Open) -> None:
@@ -141,7 +165,7 @@ def test_another_releases_layout_is_set_aside(tmp_path: Path, opened: Open) -> N
     path = tmp_path / "history.db"
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 99")
-        connection.execute("CREATE TABLE other (x)")
+        connection.execute("CREATE TABLE event (x)")
     connection.close()
     kept = opened(path, NOW)[1]
     assert kept.set_aside is not None
@@ -153,14 +177,14 @@ def test_what_was_set_aside_before_is_not_overwritten(tmp_path: Path, opened: Op
     path = tmp_path / "history.db"
     places = []
     for number in range(5):
-        path.write_bytes(b"no database %d" % number * 400)
+        path.write_bytes(b"SQLite format 3\0" + b"%d" % number * 4000)
         os.utime(path, (number, number))
         file, kept = opened(path, NOW)
         file.close()
         places.append(kept.set_aside)
     names = ["history.db.damaged", "history.db.damaged-2", "history.db.damaged-3"]
     assert places == [tmp_path / name for name in (*names, *names[:2])]
-    assert [(tmp_path / name).read_bytes()[12:13] for name in names] == [b"3", b"4", b"2"]
+    assert [(tmp_path / name).read_bytes()[16:17] for name in names] == [b"3", b"4", b"2"]
 
 
 @pytest.mark.parametrize(

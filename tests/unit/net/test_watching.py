@@ -260,7 +260,7 @@ def test_a_history_that_cannot_be_opened_or_was_damaged_is_a_line_of_the_log(
     path.mkdir()
     run_watching(path, lambda watching, keeper: watching.tick())
     path.rmdir()
-    path.write_bytes(b"noise" * 5000)
+    path.write_bytes(b"SQLite format 3\0" + b"noise" * 5000)
     run_watching(path, lambda watching, keeper: None)
     assert [message.partition(",")[0] for message in caplog.messages] == ["IST-404", "IST-405"]
     assert all(str(path) in message for message in caplog.messages)
