@@ -27,7 +27,7 @@ from proxy.doctor import addresses, host, kernel, peers, resources, trust, windo
 from proxy.doctor.facts import Contact, Running
 from proxy.doctor.findings import Finding, Level, attention, problem
 from proxy.errors import ExitCode, OperatorError
-from proxy.history.reading import read_owner
+from proxy.history.reading import why_not_of
 from proxy.identity import Certificate, IdentityFault
 from proxy.net.loops import loops
 from proxy.net.probing import Neighbours, reach_all, try_to_bind
@@ -247,8 +247,6 @@ def _of_store(site: SiteConfig, running: Running, again: str) -> Iterator[Findin
 
 def _of_history(site: SiteConfig, health: dict[str, Any]) -> Iterator[Finding]:
     kept = history_of(site)
-    owner = read_owner(kept)
     reasons = as_dicts(health.get("reasons"))
     unkept = next((str(each.get("words", "")) for each in reasons if each.get("code") == str(HISTORY_IN_MEMORY)), "")
-    stranger = owner if owner != site.site.name else ""
-    yield from resources.history(kept, host.unwritable(kept), stranger, unkept)
+    yield from resources.history(kept, host.unwritable(kept), why_not_of(kept, site.site.name), unkept)

@@ -213,8 +213,8 @@ class Status(Section):
         "File that keeps history and events across restarts; it stays below 50 MB. Without this key it is"
         " `NAME-history.db` (NAME: `site.name`) in systemd's state directory, or else beside this file. If systemd runs"
         " the site, set it: commands typed in a shell do not know systemd's state directory. If the file cannot be"
-        " written, or belongs to a site of another name, such as this one before it was renamed, history is kept in"
-        " memory only.",
+        " written, holds something else, or belongs to a site of another name, such as this one before it was renamed,"
+        " history is kept in memory only.",
         None,
     )
 

@@ -164,11 +164,11 @@ def _no_disk(facts: NoDisk, again: str) -> Finding:
 
 
 def history(path: Path, wrong: str, stranger: str = "", unkept: str = "") -> Iterator[Finding]:
-    """`wrong`: why the file cannot be written, or nothing. `stranger`: the other site whose it is, if it is one's.
+    """`wrong`: why the file cannot be written, or nothing. `stranger`: whose it is in words, if it is not the site's.
     `unkept`: what the running site says if it does not keep it there all the same."""
     lost = "history and events are kept in memory, and a restart forgets them"
     if stranger:
-        yield attention(HISTORY, f"{path} is that of site {stranger}: {lost}", "name another file as status.history")
+        yield attention(HISTORY, f"{stranger}: {lost}", "name another file as status.history")
     elif wrong:
         found = f"{path} cannot be written ({wrong}): {lost}"
         rights = "give the site's user room and rights there, or name another file as status.history"

@@ -162,7 +162,7 @@ def open_history(path: Path, now: float) -> tuple[HistoryFile, Kept]:
 
     Raises HistoryFault. Blocks as the disk does.
     """
-    _refuse_what_is_no_database(path)
+    refuse_what_is_no_database(path)
     try:
         return _open(path, now)
     except (sqlite3.Error, ValueError) as error:
@@ -181,7 +181,7 @@ def open_history(path: Path, now: float) -> tuple[HistoryFile, Kept]:
     return file, kept
 
 
-def _refuse_what_is_no_database(path: Path) -> None:
+def refuse_what_is_no_database(path: Path) -> None:
     """Raises HistoryFault: a file of somebody else, which a mistyped path names, is not to be moved away. One of zeros
     may be what a crash has left of ours."""
     try:
@@ -194,7 +194,7 @@ def _refuse_what_is_no_database(path: Path) -> None:
         raise HistoryFault(f"{path} {_NOT_OURS}")
 
 
-def _refuse_others(connection: sqlite3.Connection) -> None:
+def refuse_others(connection: sqlite3.Connection) -> None:
     """Raises HistoryFault if it is the database of something else, before anything is written into it."""
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if tables and tables.isdisjoint(_TABLES_OF_OURS):
@@ -231,7 +231,7 @@ def _open(path: Path, now: float) -> tuple[HistoryFile, Kept]:
 def _prepare(connection: sqlite3.Connection) -> None:
     """Set the connection up: the file is checked, has our layout, and is bounded. Raises sqlite3.Error, or HistoryFault
     if it is not ours."""
-    _refuse_others(connection)
+    refuse_others(connection)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")  # a crash of the host loses seconds, and damages nothing
     connection.execute(f"PRAGMA journal_size_limit = {1 << 20}")

@@ -1,11 +1,11 @@
 """Reads the history file of a site that does not run, to say what happened last. Changes nothing."""
 
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 from proxy.files import require
-from proxy.history.file import newest_events, owner_of
+from proxy.history.file import HistoryFault, newest_events, owner_of, refuse_others, refuse_what_is_no_database
 from proxy.observe.answers import Event
 
 
@@ -18,11 +18,19 @@ def read_events(path: Path, site: str, limit: int) -> list[Event]:
         return newest_events(connection, limit)
 
 
-def read_owner(path: Path) -> str:
-    """The site that the file is of; empty if that is not known, or not to this user."""
-    with suppress(OSError, sqlite3.Error), _reading(path) as connection:
-        return owner_of(connection)
-    return ""
+def why_not_of(path: Path, site: str) -> str:
+    """Why that site does not keep its history there, in words: the file is another's. Empty if it is not, or if that is
+    not known to this user."""
+    try:
+        refuse_what_is_no_database(path)
+        with _reading(path) as connection:
+            refuse_others(connection)
+            owner = owner_of(connection)
+    except HistoryFault as fault:
+        return str(fault)
+    except (OSError, sqlite3.Error):
+        return ""
+    return f"{path} is that of site {owner}" if owner not in ("", site) else ""
 
 
 def _reading(path: Path) -> closing[sqlite3.Connection]:

@@ -161,6 +161,14 @@ def test_a_history_file_of_another_site(isthmus: Isthmus, at_home: Path) -> None
     )
 
 
+def test_a_history_that_is_something_else(isthmus: Isthmus, at_home: Path) -> None:
+    history = at_home.with_name("east-history.db")
+    history.write_text("a volume")
+    found = findings(isthmus, at_home)["history"]
+    assert found["level"] == "attention"
+    assert found["found"].startswith(f"{history} holds something else than the history of a site, and is left as it is")
+
+
 def test_a_history_that_the_running_site_does_not_keep(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
     """Its file could not be opened as it started, and could by now: that it is kept there was said to be well."""
     unkept = {"code": "IST-404", "words": "history is kept in memory only: unable to open database file"}
