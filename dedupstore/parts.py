@@ -26,6 +26,7 @@ _REMEDIES: dict[object, str] = {
     " volume)",
     errno.ENOSPC: "make room on the disk",
     errno.EDQUOT: "raise the quota",
+    errno.ENOMEM: "lower store.size, or let this process map more (ulimit -v)",
     errno.EINVAL: "configure a path on a local disk",
     errno.ENODEV: "configure a path on a local disk",
     READERS_FULL: "end the processes that read it",

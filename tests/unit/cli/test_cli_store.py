@@ -87,7 +87,7 @@ def test_stats_of_a_store_that_is_not_all_there_take_nothing_from_it(isthmus: Is
     assert (shown.exit_code, shown.stdout) == (ExitCode.STORE, "")
     assert "its file `containers` is too short; put all of it back, or 1 container is lost when the" in shown.stderr
     containers.write_bytes(content)
-    assert isthmus("store", "verify", filled).stdout.startswith("20 chunks are sound, 0 were not")
+    assert isthmus("store", "verify", filled).stdout.startswith("Sound chunks: 20.")
 
 
 def test_stats_of_a_running_site(

@@ -152,3 +152,16 @@ def test_a_bit_of_which_a_process_dies_is_found_by_the_next(filled: Path, steps:
         last = subprocess.run(command, check=False, capture_output=True, text=True)  # the first one may die
     assert last.returncode == 0
     assert "the index is damaged" in last.stdout
+
+
+def test_a_store_for_which_there_is_no_address_space_names_its_size(tmp_path: Path) -> None:
+    """Not the disk, which is well."""
+    program = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from dedupstore import open_store\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n"
+        "open_store('disk', 900 << 40, Path(sys.argv[1]))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=False)
+    assert "lower store.size, or let this process map more (ulimit -v)" in ended.stderr
