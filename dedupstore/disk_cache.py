@@ -77,7 +77,7 @@ class DiskCache(ContainerStore):
         to their ends come first, then the least recently read."""
         self._scatter = Scatter()
         self._turnover = cache_bytes >> 14  # reads after which the cache has other contents: its chunks of 16 KiB
-        self._reads = self._turnover  # number of the last read
+        self._reads = self._turnover  # number of the last read of a chunk
         self._gone = Gone()
         self._failing = Pause(clock, _FIRST_PAUSE, _LONGEST_PAUSE)
         """While this holds, nothing is learned."""
@@ -192,7 +192,7 @@ class DiskCache(ContainerStore):
     def _touch(self, place: Place, count: int = 1) -> None:
         container = place[0]
         if container in self._idle:
-            self._reads += 1
+            self._reads += count
             self._scatter.touched(container, count)
             ends = place[1] + 1 == len(self._containers[container].fingerprints)  # streams read from end to end
             self._idle[container] = 0 if ends else self._reads

@@ -115,6 +115,20 @@ def test_what_was_read_long_ago_makes_room_for_an_early_look(warm: ChunkStore) -
     warm.close()
 
 
+def test_chunks_that_were_read_together_count_as_so_many(warm: ChunkStore) -> None:
+    slots = CACHE // SMALL.slot_bytes
+    for container in range(slots):
+        fetch(warm, name_of(container * FEW))
+    first = warm.find(name_of(2 * FEW))
+    assert first is not None
+    names = [name_of(2 * FEW + number) for number in range(1, 5)]
+    for _ in range((CACHE >> 14) // len(names)):
+        assert warm.read_behind(first, names, 1 << 20)[0] == len(names)
+    warm.prefetch(name_of((slots - 1) * FEW), spare=True)
+    assert in_memory(warm)(slots * FEW)
+    warm.close()
+
+
 def test_after_a_restart_too_what_was_filled_first_goes_first(tmp_path: Path) -> None:
     now = [1_700_000_000.0]
     size = 128 << 20
