@@ -164,9 +164,9 @@ class ContainerStore(ABC):
         """As ChunkStore says."""
         with self._lock:  # as in `read`
             container = self._containers.get(place[0])
-            if container is None:
-                return 0, b""
             first = place[1] + 1
+            if container is None or first >= len(container.fingerprints):
+                return 0, b""
             data, _, ends = container.stretch(first, min(most, container.span(first, len(names))))
             self._touch((place[0], place[1] + len(ends)), len(ends))
         at = sound = 0

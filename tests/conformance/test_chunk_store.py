@@ -322,6 +322,7 @@ def test_other_chunks_are_not_read_together(store: ChunkStore) -> None:
     assert store.read_behind(first, [name_of(1)], LARGE - 1) == (0, b"")
     assert store.read_behind(last, [name_of(A_CONTAINER)], LARGE) == (0, b"")
     assert store.read_behind((99, 0), [name_of(1)], LARGE) == (0, b"")
+    assert store.read_behind((last[0], 5000), [name_of(1)], LARGE) == (0, b"")
 
 
 def test_nothing_follows_in_a_container_that_is_gone(store: ChunkStore) -> None:
