@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from dedupstore.errors import Damaged
 from dedupstore.fingerprint import fingerprint
-from dedupstore.store import CONTAINER_BYTES, Buffer, Stretch
+from dedupstore.store import CONTAINER_BYTES, Buffer
 
 MAGIC: Final = b"ISTHCONT"
 PAGE_BYTES: Final = 4096
@@ -99,13 +99,16 @@ class Container:
         """Bytes of up to `count` chunks from that one on."""
         return self.offsets[min(entry + count, len(self.fingerprints))] - self.offsets[entry]
 
-    def stretch(self, entry: int, most: int) -> Stretch:
-        """The chunks from that one on, as far as they lie in the next `most` bytes."""
+    def copy(self, entry: int, most: int) -> bytes:
+        """A copy of the chunks from that one on, and of at most so many bytes: the last one may be cut off."""
         start = self.offsets[entry]
-        data = bytes(self.memory[start : min(start + most, self.offsets[-1])])
-        end = bisect_right(self.offsets, start + len(data)) - 1
-        ends = [offset - start for offset in self.offsets[entry + 1 : end + 1]]
-        return Stretch(data, self.fingerprints[entry:end], ends)
+        return bytes(self.memory[start : min(start + most, self.offsets[-1])])
+
+    def ends(self, entry: int, most: int) -> list[int]:
+        """Where the chunks from that one on end, in bytes from its beginning, as far as that is at most `most`."""
+        start = self.offsets[entry]
+        end = bisect_right(self.offsets, start + most)
+        return [offset - start for offset in self.offsets[entry + 1 : end]]
 
     def encode(self) -> memoryview:
         """Write the directory in front of the chunks; returns what has to go to disk, in whole pages."""

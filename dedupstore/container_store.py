@@ -12,7 +12,7 @@ from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.fingerprint import FINGERPRINT_BYTES, fingerprint
 from dedupstore.reuse import SAMPLED, Reuse
 from dedupstore.roster import Roster
-from dedupstore.store import CONTAINER_BYTES, Buffer, Place, StoreFigures, Stretch
+from dedupstore.store import CONTAINER_BYTES, Buffer, Place, StoreFigures
 
 
 class ContainerStore(ABC):
@@ -167,7 +167,8 @@ class ContainerStore(ABC):
             first = place[1] + 1
             if container is None or first >= len(container.fingerprints):
                 return 0, b""
-            data, _, ends = container.stretch(first, min(most, container.span(first, len(names))))
+            data = container.copy(first, min(most, container.span(first, len(names))))
+            ends = container.ends(first, len(data))
             self._touch((place[0], place[1] + len(ends)), len(ends))
         at = sound = 0
         view = memoryview(data)
@@ -187,9 +188,9 @@ class ContainerStore(ABC):
         name, after = container.fingerprints[entry], (container.id, entry)
         return (name, after) if self._places.get(name) == after else None
 
-    def stretch(self, place: Place, most: int) -> Stretch | None:
-        """As ChunkStore says: nothing, as long as a store does not know better."""
-        return None
+    def repeated(self, place: Place, data: memoryview) -> tuple[int, list[tuple[int, bytes]]]:
+        """As ChunkStore says: nothing, where a store does not know better."""
+        return 0, []
 
     def behind(self, place: Place, most: int) -> list[bytes]:
         """As ChunkStore says."""

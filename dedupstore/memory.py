@@ -9,8 +9,9 @@ from dedupstore.container import Container, Slab
 from dedupstore.container_store import ContainerStore
 from dedupstore.errors import StoreUnusable
 from dedupstore.fingerprint import fingerprint
+from dedupstore.prefix import common_prefix
 from dedupstore.roster import Row
-from dedupstore.store import CONTAINER_BYTES, Place, StoreFigures, Stretch
+from dedupstore.store import CONTAINER_BYTES, Place, StoreFigures
 
 LEAST_BYTES = 4 * CONTAINER_BYTES
 WRITERS_MAX = 64
@@ -62,17 +63,20 @@ class MemoryStore(ContainerStore):
             self._beliefs.forget(oldest)
             self._count_eviction(self._roster.remove(oldest).bytes)
 
-    def stretch(self, place: Place, most: int) -> Stretch | None:
+    def repeated(self, place: Place, data: memoryview) -> tuple[int, list[tuple[int, bytes]]]:
         """As ChunkStore says."""
         found = self._behind(place)
         if found is None:
-            return None
+            return 0, []
         container, first = found
-        stretch = container.stretch(first, most)
-        for n, name in enumerate(stretch.names):
-            if self._places.get(name) != (container.id, first + n):  # it was dropped: its bytes are not what it names
-                return Stretch(stretch.data, stretch.names[:n], stretch.ends[:n])
-        return stretch
+        same = common_prefix(container.copy(first, len(data)), 0, data)
+        chunks: list[tuple[int, bytes]] = []
+        for entry, end in enumerate(container.ends(first, same), first):
+            name = container.fingerprints[entry]
+            if self._places.get(name) != (container.id, entry):  # it was dropped: its bytes are not what it names
+                break
+            chunks.append((end, name))
+        return same, chunks
 
     def _touch(self, place: Place, count: int = 1) -> None:
         """Does nothing: being read does not make a container younger."""

@@ -8,7 +8,7 @@ only one thread uses may be used by it for everything.)
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 Buffer = bytes | bytearray | memoryview
 
@@ -21,17 +21,6 @@ Place = tuple[int, int]
 """Where a chunk lies: the id of its container (ids count from 1 and are never used again), and its entry there, from 0.
 
 It is a plain tuple of numbers: there may be millions, and the garbage collector looks at each only once."""
-
-
-class Stretch(NamedTuple):
-    """Chunks that lie one after another in a container."""
-
-    data: bytes
-    """A copy of them, not verified. The last one may be cut off."""
-    names: list[bytes]
-    """Fingerprints of those that are whole."""
-    ends: list[int]
-    """Where each of these ends in `data`."""
 
 
 @dataclass(slots=True)
@@ -130,11 +119,12 @@ class ChunkStore(Protocol):
     def following(self, place: Place) -> tuple[bytes, Place] | None:
         """Fingerprint and place of the chunk that the same writer stored after this one, if it is known without I/O."""
 
-    def stretch(self, place: Place, most: int) -> Stretch | None:
-        """What the same writer stored behind that place, in one container and at most `most` bytes.
+    def repeated(self, place: Place, data: memoryview) -> tuple[int, list[tuple[int, bytes]]]:
+        """How many bytes `data` has in common, from its beginning on, with what the same writer stored behind that
+        place in one container; and of each whole chunk within these bytes: where it ends, and its fingerprint.
 
-        None if there is nothing, or if it may have come from a disk: it is not worth verifying. The names are those of
-        chunks that the store holds, so data that is the same as a chunk's has its name.
+        The chunks are held by the store, but not verified: data that is the same as a chunk's has its name. Nothing is
+        found where that may have come from a disk: it is not worth verifying.
         """
 
     def behind(self, place: Place, most: int) -> list[bytes]:

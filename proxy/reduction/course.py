@@ -11,7 +11,6 @@ from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.store import ChunkStore, Place
 from proxy.reduction.beginnings import PREFIX, Beginnings
 from proxy.reduction.holdings import Holdings
-from proxy.reduction.prefix import common_prefix
 from proxy.reduction.underway import Underway
 
 
@@ -94,20 +93,11 @@ class Course:
             return None
         return self._in_memory(*following, 0)
 
-    def repeated(self, data: memoryview) -> list[tuple[int, bytes]]:
-        """Where in `data`, which follows the last chunk, stored chunks end that it repeats from its beginning on, and
-        their names.
-
-        A chunk behind which the data goes on otherwise is left out: it may have ended with its stream.
-        """
+    def repeated(self, data: memoryview) -> tuple[int, list[tuple[int, bytes]]]:
+        """As of the store, of what is stored behind the last chunk; nothing if that was not found in the store."""
         if not self.found or self.inside is not None or self.last is None:
-            return []
-        stretch = self._store.stretch(self.last[1], len(data))
-        if stretch is None:
-            return []
-        same = common_prefix(stretch.data, 0, data)
-        chunks = zip(stretch.ends, stretch.names, strict=True)
-        return [(end, name) for end, name in chunks if end < same or end == len(data) == same]
+            return 0, []
+        return self._store.repeated(self.last[1], data)
 
     def recall(self, data: memoryview, stored: Stored | None) -> Stored | None:
         """Behind a forced border, if `stored` does not begin like `data`, one that does; otherwise `stored`."""

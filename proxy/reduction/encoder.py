@@ -170,13 +170,16 @@ class Encoder:
         """Send the chunks that repeat what is stored behind the last one: to compare takes a fifth of the time that it
         takes to cut and to name. Returns where the rest begins. `last`, `final`: as in `_cut`.
 
-        What was delivered behind such a border, since the store did not hold the chunk yet, keeps it from being one.
+        The first of them is left to `_cut`, and all behind it, if
+        - bytes behind it were delivered before the store held it,
+        - or it may have ended with its stream, as what is stored behind it is not as the data.
         """
         start, end = self._start, self._end
-        for length, name in self.course.repeated(self._view[start:end]):
+        same, chunks = self.course.repeated(self._view[start:end])
+        for length, name in chunks:
             border = self._start + length
-            whole = final and border == end
-            if length < self._sent or ((border > last or border == end) and not whole):
+            sound = length < same and border <= last
+            if length < self._sent or not (sound or (final and border == end)):
                 break
             self._matcher.chunk(self._view[start:border], self._sent, name)
             self._sent = 0

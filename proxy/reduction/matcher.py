@@ -6,10 +6,10 @@ that was stored after the last one is expected, and if the piece is its beginnin
 """
 
 from dedupstore.fingerprint import fingerprint
+from dedupstore.prefix import common_prefix
 from dedupstore.store import ChunkStore, Place
 from proxy.reduction.course import Course, Stored
 from proxy.reduction.drafts import Drafts
-from proxy.reduction.prefix import common_prefix
 from proxy.reduction.underway import Underway
 
 _WORTH_SLICING = 64

@@ -10,7 +10,7 @@ from dedupstore import open_store
 from dedupstore.errors import ChunkMissing, StoreUnusable
 from dedupstore.fingerprint import fingerprint
 from dedupstore.scatter import Scatter
-from dedupstore.store import ChunkStore
+from dedupstore.store import ChunkStore, Place
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, held, name_of, put
 
 PEER, OTHER = b"p" * 16, b"q" * 16
@@ -278,23 +278,26 @@ def test_behind_a_place_is_what_was_put_there_up_to_the_containers_end(store: Ch
     assert store.behind(last, 1) == []
 
 
-def test_a_stretch_is_a_copy_of_what_lies_behind_a_place_unless_it_may_come_from_a_disk(store: ChunkStore) -> None:
+def test_what_repeats_the_chunks_behind_a_place_is_found_unless_they_may_come_from_a_disk(store: ChunkStore) -> None:
     places = fill(store, range(A_CONTAINER + 2))
-    first, last = places[1], places[A_CONTAINER - 1]
+    first, last, newest = places[1], places[A_CONTAINER - 1], places[-1]
     assert first is not None
     assert last is not None
+    assert newest is not None
     in_memory = store.figures().mode == "memory"
-    numbers = range(2, 4)
-    data = b"".join(map(chunk, numbers))
-    cut = data + chunk(4)[:1000], [name_of(number) for number in numbers], [LARGE, 2 * LARGE]
-    assert store.stretch(first, 2 * LARGE + 1000) == (cut if in_memory else None)
-    whole = data, [name_of(number) for number in numbers], [LARGE, 2 * LARGE]
-    assert store.stretch(first, 2 * LARGE) == (whole if in_memory else None)
-    next_container = b"".join(map(chunk, (A_CONTAINER, A_CONTAINER + 1)))
-    found = store.stretch(last, 10 * LARGE)
-    assert (found and found.data) == (next_container if in_memory else None)
-    assert places[-1] is not None
-    assert store.stretch(places[-1], LARGE) is None
+
+    def found(place: Place, data: bytes, same: int, *numbers: int) -> bool:
+        chunks = [(at * LARGE, name_of(number)) for at, number in enumerate(numbers, 1)]
+        return store.repeated(place, memoryview(data)) == ((same, chunks) if in_memory else (0, []))
+
+    both = chunk(2) + chunk(3)
+    assert found(first, both, 2 * LARGE, 2, 3)
+    assert found(first, both + chunk(4)[:1000], 2 * LARGE + 1000, 2, 3)
+    assert found(first, both[:-1] + b"x" + chunk(4), 2 * LARGE - 1, 2)
+    assert found(first, b"x" + both, 0)
+    assert found(first, b"", 0)
+    assert found(last, chunk(A_CONTAINER) + chunk(A_CONTAINER + 1) + b"x", 2 * LARGE, A_CONTAINER, A_CONTAINER + 1)
+    assert found(newest, b"x", 0)
 
 
 def test_chunks_that_lie_one_after_another_are_read_together(store: ChunkStore) -> None:
@@ -327,7 +330,7 @@ def test_other_chunks_are_not_read_together(store: ChunkStore) -> None:
 
 def test_nothing_follows_in_a_container_that_is_gone(store: ChunkStore) -> None:
     assert store.following((99, 0)) is None
-    assert store.stretch((99, 0), LARGE) is None
+    assert store.repeated((99, 0), memoryview(b"x")) == (0, [])
     assert store.behind((99, 0), 1) == []
 
 

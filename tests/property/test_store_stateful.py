@@ -198,17 +198,20 @@ class StoreMachine(RuleBasedStateMachine):
                 if held is not None and after is not None and known is not None:
                     assert known == (after[0], (container, entry + 1))
 
-    @rule(most=st.integers(1, 3 * LARGE))
-    def stretch(self, most: int) -> None:
+    @rule(most=st.integers(1, 3 * LARGE), changed=st.integers(0, 3 * LARGE))
+    def repeated(self, most: int, changed: int) -> None:
         for container, entries in self.containers.items():
             for entry in range(max(0, len(entries) - 4), len(entries) - 1):
-                stretch = self.store.stretch((container, entry), most)
                 behind = [held for held in entries[entry + 1 :] if held is not None]
-                if stretch is not None:
-                    data = b"".join(chunk(number, length) for _, number, length in behind)
-                    ends = [*accumulate(length for _, _, length in behind)]
-                    whole = sum(end <= most for end in ends)
-                    assert stretch == (data[:most], [name for name, _, _ in behind[:whole]], ends[:whole])
+                data = bytearray(b"".join(chunk(number, length) for _, number, length in behind)[:most])
+                if changed < len(data):
+                    data[changed] ^= 1
+                found = self.store.repeated((container, entry), memoryview(data))
+                if found != (0, []):
+                    same = min(changed, len(data))
+                    ends = accumulate(length for _, _, length in behind)
+                    names = [name for name, _, _ in behind]
+                    assert found == (same, [(end, name) for end, name in zip(ends, names, strict=True) if end <= same])
 
     @rule(count=st.integers(1, 4), most=st.integers(1, 3 * LARGE))
     def read_behind(self, count: int, most: int) -> None:

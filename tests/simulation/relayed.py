@@ -17,7 +17,7 @@ import pytest
 
 from dedupstore.chunker import Chunker
 from dedupstore.memory import LEAST_BYTES, MemoryStore
-from dedupstore.store import Buffer, Place, Stretch
+from dedupstore.store import Buffer, Place
 from proxy.config.loading import parse
 from proxy.net.environment import Environment
 from proxy.net.lane import Lane
@@ -71,12 +71,9 @@ class Shelf(MemoryStore):
         )
         return super().read_behind(place, [*at_hand], most)
 
-    def stretch(self, place: Place, most: int) -> Stretch | None:
-        found = super().stretch(place, most)
-        if found is None or self.cold:
-            return None
-        held = [*itertools.takewhile(lambda name: name not in self._lost, found.names)]
-        return Stretch(found.data, held, found.ends[: len(held)])
+    def repeated(self, place: Place, data: memoryview) -> tuple[int, list[tuple[int, bytes]]]:
+        same, chunks = super().repeated(place, data) if not self.cold else (0, [])
+        return same, [*itertools.takewhile(lambda chunk: chunk[1] not in self._lost, chunks)]
 
     def following(self, place: Place) -> tuple[bytes, Place] | None:
         found = super().following(place)

@@ -1,5 +1,7 @@
 """The store in memory: what it says of the bytes that it holds."""
 
+from typing import Any
+
 import pytest
 
 from dedupstore.errors import ChunkInvalid
@@ -13,18 +15,41 @@ def store() -> MemoryStore:
     return MemoryStore(16 << 20)
 
 
-def test_a_stretch_does_not_name_a_chunk_that_was_dropped(store: MemoryStore) -> None:
+def test_data_is_not_named_like_a_chunk_that_was_dropped(store: MemoryStore) -> None:
     first, _, third = [place_of(store, number) for number in range(3)]
     flip(store, third)
-    whole = store.stretch(first, 10_000)
-    assert whole is not None
-    assert whole.names == [name_of(1, 1000), name_of(2, 1000)]  # nobody knows yet
-    assert whole.data != chunk(1, 1000) + chunk(2, 1000)  # but data that has this name is not the same
+    data = memoryview(chunk(1, 1000) + chunk(2, 1000))
+    assert store.repeated(first, data) == (1000, [(1000, name_of(1, 1000))])
+    flipped = bytearray(data)
+    flipped[1000] ^= 1
+    assert store.repeated(first, memoryview(flipped))[1][1:] == [(2000, name_of(2, 1000))]  # nobody knows yet
     with pytest.raises(ChunkInvalid):
         store.read(name_of(2, 1000))
-    stretch = store.stretch(first, 10_000)
-    assert stretch is not None
-    assert (stretch.names, stretch.ends) == ([name_of(1, 1000)], [1000])
+    assert store.repeated(first, memoryview(flipped)) == (2000, [(1000, name_of(1, 1000))])
+
+
+class Counting(dict[bytes, Place]):
+    """Knows which names were looked up."""
+
+    def __init__(self, places: dict[bytes, Place]) -> None:
+        super().__init__(places)
+        self.names: list[bytes] = []
+
+    def get(self, name: bytes, default: Any = None) -> Any:
+        self.names.append(name)
+        return super().get(name, default)
+
+
+def test_only_chunks_that_are_repeated_are_looked_up(store: MemoryStore) -> None:
+    """A peer may have taught a thousand that take a few KiB, and each read would look for all of them."""
+    first = place_of(store, 0)
+    for number in range(1, 500):
+        put(store, number, 8)
+    store._places = places = Counting(store._places)
+    assert store.repeated(first, memoryview(b"x" * 9000)) == (0, [])
+    assert not places.names
+    assert store.repeated(first, memoryview(chunk(1, 8) + b"x" * 9000)) == (8, [(8, name_of(1, 8))])
+    assert places.names == [name_of(1, 8)]
 
 
 def test_chunks_are_read_together_up_to_one_that_is_damaged(store: MemoryStore) -> None:

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from dedupstore.errors import ChunkInvalid, ChunkMissing
-from dedupstore.store import Buffer, Place, Stretch
+from dedupstore.prefix import common_prefix
+from dedupstore.store import Buffer, Place
 
 
 class ShelfStore:
@@ -117,21 +118,21 @@ class ShelfStore:
         entries = self._shelf.get(after[0], [])[after[1] :]
         return (entries[0], after) if entries and self.find(entries[0]) == after else None
 
-    def stretch(self, place: Place, most: int) -> Stretch | None:
-        stretch = Stretch(b"", [], [])
-        data = bytearray()
-        container = place[0]
-        while not self.cold and len(data) < most:
-            following = self.following(place)
-            if following is None or (stretch.names and following[1][0] != container):
-                break
+    def repeated(self, place: Place, data: memoryview) -> tuple[int, list[tuple[int, bytes]]]:
+        chunks: list[tuple[int, bytes]] = []
+        same = container = 0
+        while not self.cold and (following := self.following(place)) is not None:
             name, place = following
+            if container not in (0, place[0]):
+                break
             container = place[0]
-            data += self._chunks[name][1]
-            if len(data) <= most:
-                stretch.names.append(name)
-                stretch.ends.append(len(data))
-        return Stretch(bytes(data[:most]), stretch.names, stretch.ends) if data else None
+            stored = self._chunks[name][1]
+            n = common_prefix(stored, 0, data[same:])
+            same += n
+            if n < len(stored):
+                break
+            chunks.append((same, name))
+        return same, chunks
 
     def behind(self, place: Place, most: int) -> list[bytes]:
         if self.cold and place[0] not in self._loaded:

@@ -3,15 +3,12 @@
 from itertools import count
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dedupstore.chunker import LARGEST_CHUNK, Chunker
 from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import dissect
 from proxy.reduction.obtaining import KEPT_MAX
 from proxy.reduction.outgoing import NAMED_MAX
-from proxy.reduction.prefix import common_prefix
 from proxy.reduction.tokens import LITERAL, MORE, REFERENCE, SLICE
 from tests.unit.iscsi.pdus import command, data_out, write_10
 from tests.unit.reduction.sites import Site, Stream, noise, two_sites
@@ -211,12 +208,3 @@ def test_slices_of_one_chunk_go_on() -> None:
     assert MORE not in opcodes  # a border ends what MORE goes on with
     stream.end()
     assert fingerprint(DATA[at : at + 2000]) in far.store.names
-
-
-@given(st.binary(max_size=80), st.binary(max_size=80), st.integers(0, 80))
-def test_common_prefix(data: bytes, other: bytes, at: int) -> None:
-    for content in (other, data[at:] + other, data[at : at + 7] + other):
-        expected = 0
-        while expected < min(len(content), len(data) - at) and content[expected] == data[at + expected]:
-            expected += 1
-        assert common_prefix(data, min(at, len(data)), memoryview(content)) == expected
