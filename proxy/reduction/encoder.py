@@ -24,6 +24,9 @@ READ_BYTES = 128 << 10
 FAR = 1 << 62
 """Bytes to the next forced border, as long as none is known."""
 
+_SURE = 512
+"""Bytes that have to be the same behind a stored chunk for its end to be a border of the data, too."""
+
 
 class Encoder:
     """One stream's outgoing direction. Loop thread.
@@ -172,13 +175,14 @@ class Encoder:
 
         The first of them is left to `_cut`, and all behind it, if
         - bytes behind it were delivered before the store held it,
-        - or it may have ended with its stream, as what is stored behind it is not as the data.
+        - it may have ended with its stream, as what is stored behind it is not as the data for at least _SURE bytes,
+        - or it is shorter than any of ours: a peer may have taught more of those than a batch has tokens for.
         """
-        start, end = self._start, self._end
+        start, end, shortest = self._start, self._end, self._chunker.minimum
         same, chunks = self.course.repeated(self._view[start:end])
         for length, name in chunks:
             border = self._start + length
-            sound = length < same and border <= last
+            sound = length + _SURE <= same and border <= last and border - start >= shortest
             if length < self._sent or not (sound or (final and border == end)):
                 break
             self._matcher.chunk(self._view[start:border], self._sent, name)

@@ -1,7 +1,7 @@
 """What repeats the stored chunks behind the last one is recognised by comparing, neither cut nor named."""
 
 from collections.abc import Iterable
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import pytest
 from hypothesis import given
@@ -98,26 +98,29 @@ def test_the_end_of_a_stream_is_no_border_of_a_longer_one(entries: int, beyond: 
 def test_a_chunk_that_ends_with_the_data_is_known_at_a_forced_border(named: list[int]) -> None:
     near, far = two_sites()
     near.store.entries = 1000
-    forced(near, far, range(10_000, len(DATA), 10_000))
+    forced(near, far, range(10_000, len(DATA) + 1, 10_000))
     named.clear()
-    assert forced(near, far, range(10_000, len(DATA), 10_000)).literal == 0
+    assert forced(near, far, range(10_000, len(DATA) + 1, 10_000)).literal == 0
     assert sum(named) < 10_000  # but for the first piece
 
 
 def test_no_border_of_a_stored_chunk_is_one_shortly_before_a_forced_border() -> None:
     """As none of the content is."""
-    forced_at = [BORDERS[4] + 100, BORDERS[9] + 200, BORDERS[20] + 300]
+    chunker = Chunker(512, 4096, 8192)
+    borders = list(accumulate(chunker.cut(DATA, final=True)))
+    forced_at = [borders[1] + 600, borders[3] + 900, borders[5] + 1200]
     near, far = two_sites()
-    send(near, far, [DATA])
-    forced(near, far, forced_at)
+    near.store.entries = 1000
+    send(near, far, [DATA], chunker=chunker)
+    forced(near, far, forced_at, chunker)
     alone = two_sites()
-    forced(*alone, forced_at)
+    forced(*alone, forced_at, chunker)
     assert set(alone[0].store.names) <= set(near.store.names)
 
 
-def forced(near: Site, far: Site, borders: Iterable[int]) -> Stream:
+def forced(near: Site, far: Site, borders: Iterable[int], chunker: Chunker = SMALL_CHUNKS) -> Stream:
     """DATA, with these borders, each of which is known when what lies before it comes."""
-    stream = Stream(near, far)
+    stream = Stream(near, far, chunker)
     at = 0
     for border in borders:
         stream.encoder.border_in = 0
@@ -134,17 +137,57 @@ def test_what_was_delivered_behind_a_border_that_is_stored_only_now_stays_one_ch
     """Another stream has stored the same bytes meanwhile, with a border in their middle."""
     near, far = two_sites()
     near.store.entries = 1000
-    start, end = BORDERS[3], BORDERS[4]
+    at = next(at for at, (start, end) in enumerate(pairwise(BORDERS)) if at and end - start > 1400)
+    start, end = BORDERS[at], BORDERS[at + 1]
     half = start + (end - start) // 2
-    send(near, far, [DATA[BORDERS[2] : start]])
+    send(near, far, [DATA[BORDERS[at - 1] : start]])
     stream = Stream(near, far)
-    stream.write(DATA[BORDERS[2] : half + 100])
+    stream.write(DATA[BORDERS[at - 1] : half + 100])
     stream.pause()
     other = Stream(near, far)
-    for piece in (DATA[start:half], DATA[half : BORDERS[6]]):
+    for piece in (DATA[start:half], DATA[half : BORDERS[at + 3]]):
         other.write(piece)
         other.border()
     stream.write(DATA[half + 100 :])
     stream.end()
     other.end()
     assert fingerprint(DATA[start:end]) in near.store.names
+
+
+@pytest.mark.parametrize("alike", [0, 1, 100])
+def test_nor_is_it_if_the_next_stream_began_like_the_rest_of_the_longer_one(alike: int) -> None:
+    """The bytes that are compared behind the border come from a third stream then."""
+    near, far = two_sites()
+    near.store.entries = 1000
+    start = next(start for start, end in pairwise(BORDERS) if end - start > 1000)
+    short = start + 700
+    send(near, far, [DATA[:short]])
+    send(near, far, [DATA[short : short + alike] + noise(5000, 14)])
+    send(near, far, [DATA[: BORDERS[2]], DATA[BORDERS[2] :]])
+    assert set(names_of(DATA)) <= set(near.store.names)
+
+
+def test_shorter_chunks_than_ours_are_not_repeated() -> None:
+    """Another peer has taught them, and a batch may not have as many tokens as so many chunks take."""
+    near, far = two_sites()
+    near.store.entries = 10_000
+    start, first, end = BORDERS[2], BORDERS[3], BORDERS[20]
+    for piece in [DATA[start:first], *cut_up(DATA[first:end], [8] * (end - first))]:
+        near.store.put(fingerprint(piece), piece)
+    pieces = [DATA[start : first + 1], DATA[first + 1 : end]]
+    send(near, far, pieces)
+    assert send(near, far, pieces).literal == 0
+
+
+def test_behind_a_chunk_that_is_not_repeated_none_is() -> None:
+    """Not even one with which the data ends: its name would be given to both."""
+    near, far = two_sites()
+    near.store.entries = 1000
+    start = next(start for start, end in pairwise(BORDERS) if end - start > 1000)
+    first = Stream(near, far)
+    first.write(DATA[: start + 600])
+    first.border()
+    first.write(DATA[start + 600 : start + 900])
+    first.end()
+    send(near, far, [DATA[: start + 1], DATA[start + 1 : start + 900]])
+    assert fingerprint(DATA[start : start + 900]) in near.store.names
