@@ -75,6 +75,31 @@ def test_borders_are_those_of_the_content_all_the_same(
     assert near.store.names == list(dict.fromkeys([*names_of(DATA), *names_of(bytes(again))]))
 
 
+STEPS = st.lists(
+    st.tuples(st.integers(1, 4000), st.sampled_from(["write", "pause", "border"])), min_size=3, max_size=12
+)
+
+
+@given(st.lists(STEPS, min_size=2, max_size=4), st.booleans())
+def test_whatever_streams_of_the_same_data_have_as_borders_all_arrives(
+    passes: list[list[tuple[int, str]]], follows: bool
+) -> None:
+    near, far = two_sites()
+    near.store.entries = 1000
+    for steps in passes:
+        stream = Stream(near, far, follows=follows)
+        for n, then in steps:
+            at = len(stream.sent)
+            stream.write(DATA[at : at + n])
+            if then == "pause":
+                stream.pause()
+            elif then == "border":
+                stream.border()
+        stream.end()
+    for name in near.store.names:
+        assert fingerprint(near.store.read(name) or b"") == name
+
+
 def names_of(data: bytes) -> list[bytes]:
     """Of its chunks, in order."""
     return [fingerprint(piece) for piece in cut_up(data, SMALL_CHUNKS.cut(data, final=True))]
