@@ -31,6 +31,27 @@ def test_another_peers_chunks_in_the_next_container_are_no_run() -> None:
     assert decoder.obtaining.needs() == Needs(ask=[name])
 
 
+def test_a_list_that_a_peer_has_filled_gives_it_no_other_peers_chunk() -> None:
+    """Not even one that lies behind a run that was found."""
+    far = site(ShelfStore(entries=5))
+    hold(far, *CHUNKS)
+    other = site(far.store, b"a second peer's store")
+    for name in NAMES[:3]:
+        place = far.store.find(name)
+        assert place is not None
+        other.holdings.add(place)
+    token, name, listed = run_of(*NAMES[1:4])
+    decoder = decoder_of(other)
+    assert decoder.feed(batch(FIRST, run_of(*NAMES[1:3])[0], plain=3000)) is not None
+    assert decoder.feed(batch(FIRST, token, plain=4000)) is None
+    assert decoder.obtaining.needs() == Needs(load_behind=NAMES[0])
+    assert decoder.advance() is None
+    assert decoder.obtaining.needs() == Needs(ask=[name])
+    decoder.obtaining.fill(name, listed)
+    assert decoder.advance() is None
+    assert decoder.obtaining.needs() == Needs(ask=[NAMES[3]])
+
+
 def test_each_run_is_looked_for() -> None:
     """Also after one that was found once what follows was loaded."""
     far = mostly_cold(3)
