@@ -31,7 +31,7 @@ long as that of a REFERENCE."""
 _PACKED_EACH = 256
 """Tokens that are packed together."""
 _APART_MAX = 8
-"""Pieces that are given to the array as they are, not joined."""
+"""Pieces that are given to the array as they are: joining copies a whole batch, and many pieces cost more than that."""
 PIECES = 256
 """Pieces that a batch may have while it waits, or for the array to take; more are joined. A peer may slice a chunk into
 32,000, each of which takes 180 bytes until the array has taken the last."""
@@ -305,15 +305,15 @@ class Decoder:
     def _unfold(self, progress: _Progress, n: int, name: bytes) -> bool:
         """Deliver what is at hand of the RUN that is next, and replace it by references to the others; False if it is
         not known yet to which chunks."""
-        names = self.obtaining.run(n, name, before=progress.before)
+        names, place = self.obtaining.run(n, name, before=progress.before)
         if not names:
             return False
-        count, data = self.obtaining.stretch(names, progress.batch.plain - progress.delivered)
-        if count:
-            progress.deliver(data)
-            progress.from_store += len(data)
-            progress.before = names[count - 1]
-            self._border()
+        count = 0
+        if place is not None:
+            count, data = self.obtaining.stretch(place, names, progress.batch.plain - progress.delivered)
+            if count:
+                progress.deliver(data)
+                progress.from_store += len(data)
         progress.tokens[progress.at : progress.at + 1] = [(REFERENCE, 0, 0, each) for each in names[count:]]
         return True
 

@@ -77,7 +77,6 @@ class Obtaining:
         self._verified = 0  # bytes from the store that were verified for the batch
         self._looked = False  # all was loaded that may help to find the run that is tried now
         self._place: Place | None = None  # of the chunk that was served last, if it came from the store
-        self._run_behind: Place | None = None  # of the chunk behind which the store holds the run that was just named
         self._container = 0
         self._learned: list[Place] = []  # places of learned chunks that holdings have not been told of yet
         self._needs: Needs | None = None
@@ -101,20 +100,17 @@ class Obtaining:
             self._sliced.append(name)
         return data
 
-    def run(self, n: int, name: bytes, before: bytes) -> list[bytes]:
-        """The names of the run's n chunks, or none if the batch has to wait. `before`: the chunk that it follows."""
-        return self._listed(n, name) or self._stored_run(n, name, before)
+    def run(self, n: int, name: bytes, before: bytes) -> tuple[list[bytes], Place | None]:
+        """The names of the run's n chunks, or none if the batch has to wait; and the place behind which the store holds
+        them, None if the peer has listed them. `before`: the chunk that it follows."""
+        listed = self._listed(n, name)
+        return (listed, None) if listed else self._stored_run(n, name, before)
 
-    def stretch(self, names: Sequence[bytes], most: int) -> tuple[int, bytes]:
-        """How many chunks of the `run` just named are at hand together, from its first on, and their verified bytes, at
-        most `most`."""
-        place, self._run_behind = self._run_behind, None
-        if place is None:
-            return 0, b""
+    def stretch(self, place: Place, names: Sequence[bytes], most: int) -> tuple[int, bytes]:
+        """How many of the chunks behind that place, which `run` gave with their names, are at hand together; and their
+        verified bytes, at most `most`."""
         count, data = self._store.read_behind(place, names, most)
-        if count:
-            self._verified += len(data)
-            self._place = place[0], place[1] + count
+        self._verified += len(data)
         return count, data
 
     def learn(self, name: bytes, data: bytes | memoryview) -> None:
@@ -253,21 +249,20 @@ class Obtaining:
             raise BatchError(f"a list of {len(data)} bytes for a RUN of {n} chunks")
         return _names_in(data)
 
-    def _stored_run(self, n: int, name: bytes, before: bytes) -> list[bytes]:
-        """The names of the run's chunks, if the store holds these behind `before`; otherwise none, and `_needs` is set:
-        to load more before that is known, or to ask the peer."""
+    def _stored_run(self, n: int, name: bytes, before: bytes) -> tuple[list[bytes], Place | None]:
+        """As `run`, if the store holds the chunks behind `before`; otherwise none, and `_needs` is set: to load more
+        before that is known, or to ask the peer."""
         place = self._place or self._held(before)
         names = stored_behind(self._store, self._holdings, place, n) if place is not None else []
         if len(names) < n and not self._looked and not self._silent():
             self._looked = True
             self._needs = Needs(load_behind=names[-1] if names else before)
-            return []
+            return [], None
         self._looked = False
         if _are(names, n, name):
-            self._run_behind = place
-            return names
+            return names, place
         self._needs = Needs(ask=[name])
-        return []
+        return [], None
 
     def _keep(self, name: bytes, data: bytes) -> None:
         self._kept_data[name] = data
