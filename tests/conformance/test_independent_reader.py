@@ -1,9 +1,7 @@
 """FORMAT.md says all that one has to know to read a store: a reader made from it alone gets what the store gives."""
 
 import ast
-import os
 import random
-import signal
 from pathlib import Path
 from types import ModuleType
 
@@ -14,11 +12,10 @@ from dedupstore.container import LARGE, SMALL, Layout
 from dedupstore.disk import DiskStore
 from dedupstore.fingerprint import fingerprint
 from tests.conformance import independent_reader
-from tests.conformance.child import work_until_killed
 from tests.conformance.filling import A_CONTAINER, fetch, fill, name_of
 from tests.conformance.independent_reader import Reader
+from tests.conformance.killing import kill_at_work
 from tests.forking import FORKING
-from tests.patience import PATIENCE
 from tests.unit.dedupstore.stores import put_in_index
 
 SIZE = 64 << 20
@@ -171,14 +168,7 @@ def test_a_store_whose_owner_was_killed(tmp_path: Path) -> None:
     store.close()
     draw = random.Random(2)
     for kill in range(5):
-        ready = FORKING.Event()
-        process = FORKING.Process(target=work_until_killed, args=(str(tmp_path), kill, ready), daemon=True)
-        process.start()
-        assert ready.wait(PATIENCE)
-        process.join(draw.uniform(0.1, 0.4))
-        assert process.pid is not None
-        os.kill(process.pid, signal.SIGKILL)
-        process.join()
+        kill_at_work(tmp_path, kill, draw.uniform(0.1, 0.4))
         left = Reader(tmp_path)
         assert (left.broken, left.clean) == ([], False)
         found = left.sound()

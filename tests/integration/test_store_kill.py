@@ -5,10 +5,7 @@ there and right, a second look finds nothing more to drop, and it goes on from t
 container being filled, those not yet committed, and the old ones whose slots were just being written over.
 """
 
-import os
 import random
-import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -16,10 +13,9 @@ import pytest
 from dedupstore import open_store
 from dedupstore.fingerprint import fingerprint
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
-from tests.conformance.child import SIZE, work_until_killed
+from tests.conformance.child import SIZE
 from tests.conformance.filling import fetch
-from tests.forking import FORKING
-from tests.patience import PATIENCE
+from tests.conformance.killing import kill_at_work
 
 KILLS = 50
 SLOTS = 11
@@ -31,15 +27,7 @@ def test_fifty_kills(tmp_path: Path) -> None:
     draw = random.Random(1)
     dropped = evicting = 0
     for kill in range(KILLS):
-        ready = FORKING.Event()
-        process = FORKING.Process(target=work_until_killed, args=(str(tmp_path), kill, ready), daemon=True)
-        process.start()
-        assert ready.wait(PATIENCE)
-        time.sleep(draw.uniform(0, 0.2))
-        assert process.pid is not None
-        os.kill(process.pid, signal.SIGKILL)
-        process.join()
-        assert process.exitcode == -signal.SIGKILL
+        kill_at_work(tmp_path, kill, draw.uniform(0, 0.2))
         store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20)
         dropped += check(store)
         evicting += newest(store) > SLOTS

@@ -14,15 +14,21 @@ from tests.unit.reduction.sites import Site, Stream, decoder_of, site
 from tests.unit.reduction.test_runs import CHUNKS, DATA, FIRST, NAMES, known, mostly_cold, out_of_order, run_of, written
 
 
-def test_another_peers_chunks_in_the_next_container_are_no_run() -> None:
-    """The first container's five chunks are this peer's, too; what was stored behind them is not."""
+def towards_a_second_peer(count: int) -> Site:
+    """A site that has exchanged CHUNKS with one peer, in containers of five, and the first `count` with another one."""
     far = site(ShelfStore(entries=5))
     hold(far, *CHUNKS)
     other = site(far.store, b"a second peer's store")
-    for name in NAMES[:5]:
+    for name in NAMES[:count]:
         place = far.store.find(name)
         assert place is not None
         other.holdings.add(place)
+    return other
+
+
+def test_another_peers_chunks_in_the_next_container_are_no_run() -> None:
+    """The first container's five chunks are this peer's, too; what was stored behind them is not."""
+    other = towards_a_second_peer(5)
     token, name, _ = run_of(*NAMES[1:6])
     decoder = decoder_of(other)
     assert decoder.feed(batch(FIRST, token, plain=6000)) is None
@@ -33,13 +39,7 @@ def test_another_peers_chunks_in_the_next_container_are_no_run() -> None:
 
 def test_a_list_that_a_peer_has_filled_gives_it_no_other_peers_chunk() -> None:
     """Not even one that lies behind a run that was found."""
-    far = site(ShelfStore(entries=5))
-    hold(far, *CHUNKS)
-    other = site(far.store, b"a second peer's store")
-    for name in NAMES[:3]:
-        place = far.store.find(name)
-        assert place is not None
-        other.holdings.add(place)
+    other = towards_a_second_peer(3)
     token, name, listed = run_of(*NAMES[1:4])
     decoder = decoder_of(other)
     assert decoder.feed(batch(FIRST, run_of(*NAMES[1:3])[0], plain=3000)) is not None
