@@ -12,7 +12,7 @@ from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.fingerprint import FINGERPRINT_BYTES, fingerprint
 from dedupstore.reuse import SAMPLED, Reuse
 from dedupstore.roster import Roster
-from dedupstore.store import CONTAINER_BYTES, Buffer, Place, StoreFigures
+from dedupstore.store import CONTAINER_BYTES, NOT_REPEATED, Buffer, Place, Repeated, StoreFigures
 
 
 class ContainerStore(ABC):
@@ -91,10 +91,11 @@ class ContainerStore(ABC):
             if name[0] < SAMPLED:
                 self._reuse.miss(name, figures.put_bytes)
             return None
-        self._count_hits(place, (name,), length)
+        self.count_hits(place, (name,), length)
         return place
 
-    def _count_hits(self, place: Place, names: Sequence[bytes], length: int) -> None:
+    def count_hits(self, place: Place, names: Sequence[bytes], length: int) -> None:
+        """As ChunkStore says."""
         figures = self._figures
         figures.hits += len(names)
         figures.hit_bytes += length
@@ -176,7 +177,7 @@ class ContainerStore(ABC):
             if fingerprint(view[at:end]) != name:  # `read` will drop it, or find it elsewhere
                 break
             at, sound = end, sound + 1
-        self._count_hits(place, names[:sound], at)
+        self.count_hits(place, names[:sound], at)
         return sound, data if at == len(data) else data[:at]
 
     def following(self, place: Place) -> tuple[bytes, Place] | None:
@@ -188,9 +189,9 @@ class ContainerStore(ABC):
         name, after = container.fingerprints[entry], (container.id, entry)
         return (name, after) if self._places.get(name) == after else None
 
-    def repeated(self, place: Place, data: memoryview) -> tuple[int, list[tuple[int, bytes]]]:
+    def repeated(self, place: Place, data: memoryview) -> Repeated:
         """As ChunkStore says: nothing, where a store does not know better."""
-        return 0, []
+        return NOT_REPEATED
 
     def behind(self, place: Place, most: int) -> list[bytes]:
         """As ChunkStore says."""

@@ -11,7 +11,7 @@ from dedupstore.errors import StoreUnusable
 from dedupstore.fingerprint import fingerprint
 from dedupstore.prefix import common_prefix
 from dedupstore.roster import Row
-from dedupstore.store import CONTAINER_BYTES, Place, StoreFigures
+from dedupstore.store import CONTAINER_BYTES, NOT_REPEATED, Place, Repeated, StoreFigures
 
 LEAST_BYTES = 4 * CONTAINER_BYTES
 WRITERS_MAX = 64
@@ -63,20 +63,20 @@ class MemoryStore(ContainerStore):
             self._beliefs.forget(oldest)
             self._count_eviction(self._roster.remove(oldest).bytes)
 
-    def repeated(self, place: Place, data: memoryview) -> tuple[int, list[tuple[int, bytes]]]:
+    def repeated(self, place: Place, data: memoryview) -> Repeated:
         """As ChunkStore says."""
         found = self._behind(place)
         if found is None:
-            return 0, []
+            return NOT_REPEATED
         container, first = found
         same = common_prefix(container.copy(first, len(data)), 0, data)
-        chunks: list[tuple[int, bytes]] = []
-        for entry, end in enumerate(container.ends(first, same), first):
-            name = container.fingerprints[entry]
+        ends = container.ends(first, same)
+        names = container.fingerprints[first : first + len(ends)]
+        for entry, name in enumerate(names, first):
             if self._places.get(name) != (container.id, entry):  # it was dropped: its bytes are not what it names
+                del ends[entry - first :], names[entry - first :]
                 break
-            chunks.append((end, name))
-        return same, chunks
+        return Repeated(same, (container.id, first), ends, names)
 
     def _touch(self, place: Place, count: int = 1) -> None:
         """Does nothing: being read does not make a container younger."""

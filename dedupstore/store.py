@@ -8,7 +8,7 @@ only one thread uses may be used by it for everything.)
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 Buffer = bytes | bytearray | memoryview
 
@@ -21,6 +21,22 @@ Place = tuple[int, int]
 """Where a chunk lies: the id of its container (ids count from 1 and are never used again), and its entry there, from 0.
 
 It is a plain tuple of numbers: there may be millions, and the garbage collector looks at each only once."""
+
+
+class Repeated(NamedTuple):
+    """How data repeats chunks that lie one after another in one container."""
+
+    same: int
+    """Bytes that are the same, from the data's beginning on."""
+    place: Place
+    """Of the first chunk."""
+    ends: list[int]
+    """Where each whole chunk within these bytes ends in the data."""
+    names: list[bytes]
+    """The fingerprints of these chunks."""
+
+
+NOT_REPEATED = Repeated(0, (0, 0), [], [])
 
 
 @dataclass(slots=True)
@@ -37,10 +53,10 @@ class StoreFigures:
     puts: int = 0
     put_bytes: int = 0
     hits: int = 0
-    """Chunks that `find` knew."""
+    """Chunks that were found."""
     hit_bytes: int = 0
     misses: int = 0
-    """Chunks that `find` did not know."""
+    """Chunks that were looked for in vain."""
     invalid: int = 0
     """Chunks that failed verification and were dropped."""
     evicted_containers: int = 0
@@ -119,12 +135,16 @@ class ChunkStore(Protocol):
     def following(self, place: Place) -> tuple[bytes, Place] | None:
         """Fingerprint and place of the chunk that the same writer stored after this one, if it is known without I/O."""
 
-    def repeated(self, place: Place, data: memoryview) -> tuple[int, list[tuple[int, bytes]]]:
-        """How many bytes `data` has in common, from its beginning on, with what the same writer stored behind that
-        place in one container; and of each whole chunk within these bytes: where it ends, and its fingerprint.
+    def repeated(self, place: Place, data: memoryview) -> Repeated:
+        """How `data` repeats what the same writer stored behind that place.
 
         The chunks are held by the store, but not verified: data that is the same as a chunk's has its name. Nothing is
         found where that may have come from a disk: it is not worth verifying.
+        """
+
+    def count_hits(self, place: Place, names: Sequence[bytes], length: int) -> None:
+        """Count these chunks, `length` bytes together, which lie in that place's container and were found there, as
+        `find` does with one that it knows.
         """
 
     def behind(self, place: Place, most: int) -> list[bytes]:

@@ -8,7 +8,7 @@ where nothing announces what comes, a chunk is recognised by its first bytes.
 from typing import NamedTuple
 
 from dedupstore.errors import ChunkInvalid, ChunkMissing
-from dedupstore.store import ChunkStore, Place
+from dedupstore.store import NOT_REPEATED, ChunkStore, Place, Repeated
 from proxy.reduction.beginnings import PREFIX, Beginnings
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.underway import Underway
@@ -76,6 +76,10 @@ class Course:
         """True if the peer holds the chunk, or will when it gets to a reference, and references are not suspended."""
         return self._reliability.referring and (self._holdings.holds(place) or self._underway.teaches(name))
 
+    def peer_holds_all(self, place: Place, count: int) -> bool:
+        """As `peer_holds`, of `count` chunks one after another; False if it has to be asked of each."""
+        return self._reliability.referring and self._holdings.holds_all(place, count)
+
     def may_still(self, stored: Stored) -> bool:
         """True if the chunk may still be referred to: meanwhile it may have been evicted, or missed by the peer."""
         return self._store.find(stored.name) == stored.place and self._may_refer(stored.name, stored.place)
@@ -93,10 +97,10 @@ class Course:
             return None
         return self._in_memory(*following, 0)
 
-    def repeated(self, data: memoryview) -> tuple[int, list[tuple[int, bytes]]]:
+    def repeated(self, data: memoryview) -> Repeated:
         """As of the store, of what is stored behind the last chunk; nothing if that was not found in the store."""
         if not self.found or self.inside is not None or self.last is None:
-            return 0, []
+            return NOT_REPEATED
         return self._store.repeated(self.last[1], data)
 
     def recall(self, data: memoryview, stored: Stored | None) -> Stored | None:

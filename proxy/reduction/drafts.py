@@ -1,6 +1,7 @@
 """Batches that were not taken yet: tokens are written into the last one, those before it are full."""
 
 from collections import deque
+from collections.abc import Sequence
 
 from dedupstore.store import ChunkStore, Place
 from proxy.reduction.batch import NO_SECTION, Section, assemble
@@ -100,10 +101,10 @@ class Drafts:
         self.sliced = (name, offset + n)
         draft.plain += n
 
-    def refer(self, name: bytes, place: Place, length: int) -> None:
-        """Write a reference to a whole chunk of `length` bytes that is stored at `place`."""
+    def refer(self, names: Sequence[bytes], place: Place, length: int) -> None:
+        """Write references, as of `OutgoingBatch`."""
         draft = self.draft
-        draft.refer(name, place, length)
+        draft.refer(names, place, length)
         if place[0] not in draft.pinned:
             draft.pinned.add(place[0])
             self._store.pin(place[0])

@@ -179,16 +179,17 @@ class Encoder:
         - or it is shorter than any of ours: a peer may have taught more of those than a batch has tokens for.
         """
         start, end, shortest = self._start, self._end, self._chunker.minimum
-        same, chunks = self.course.repeated(self._view[start:end])
-        for length, name in chunks:
-            border = self._start + length
-            sound = length + _SURE <= same and border <= last and border - start >= shortest
-            if length < self._sent or not (sound or (final and border == end)):
+        same, place, ends, names = self.course.repeated(self._view[start:end])
+        n = at = 0
+        for length in ends:
+            sound = length + _SURE <= same and start + length <= last and length - at >= shortest
+            if length < self._sent or not (sound or (final and start + length == end)):
                 break
-            self._matcher.chunk(self._view[start:border], self._sent, name)
+            n, at = n + 1, length
+        if n:
+            self._matcher.chunks(self._view[start : start + at], self._sent, place, ends[:n], names[:n])
             self._sent = 0
-            start = border
-        return start
+        return start + at
 
     def _cut(self, *, final: bool = False) -> None:
         """Send the chunks that are complete, with `final` also what is left.

@@ -52,6 +52,11 @@ class Holdings:
         """True if the chunk was exchanged with the peer."""
         return self._container(place[0]) >> place[1] & 1 == 1
 
+    def holds_all(self, place: Place, count: int) -> bool:
+        """True if the `count` chunks from that place on in its container were exchanged with the peer."""
+        every = (1 << count) - 1
+        return self._container(place[0]) >> place[1] & every == every
+
     def shares(self, place: Place) -> bool:
         """True if the peer holds the chunk, or will as soon as it has what is under way."""
         return self._container(place[0]) >> place[1] & 1 == 1 or place in self._underway
@@ -59,8 +64,7 @@ class Holdings:
     def shares_all(self, place: Place, count: int) -> bool:
         """As `shares`, of each of the `count` chunks behind that place in its container."""
         container, last = place
-        every = (1 << count) - 1
-        if self._container(container) >> last + 1 & every == every:
+        if self.holds_all((container, last + 1), count):
             return True
         return all(self.shares((container, last + n)) for n in range(1, count + 1))
 

@@ -56,9 +56,40 @@ class Matcher:
             drafts.literal(data[sent:] if sent else data)
             course.passed(name, self._learn(name, data))
             course.found = False
-        if course.bordered:
-            course.note(name, data)
-        drafts.sliced = self._expected = None
+        self._complete(name, data)
+
+    def chunks(self, data: memoryview, sent: int, place: Place, ends: list[int], names: list[bytes]) -> None:
+        """Send complete chunks, at least one, that are stored one after another from `place` on.
+
+        `ends`: where they end in `data`. `sent`: as in `chunk`, of the first one.
+        """
+        if not sent and self._refer_all(place, names, ends[-1]):
+            self._course.passed(names[-1], (place[0], place[1] + len(names) - 1))
+            self._course.found = True
+            self._complete(names[0], data[: ends[0]])
+            return
+        at = 0
+        for end, name in zip(ends, names, strict=True):
+            self.chunk(data[at:end], sent, name)
+            at, sent = end, 0
+
+    def _refer_all(self, place: Place, names: list[bytes], length: int) -> bool:
+        """Refer to these chunks, `length` bytes together, at once. False if it has to be decided one by one."""
+        if (
+            self._underway.full
+            or not self._course.peer_holds_all(place, len(names))
+            or not self._drafts.draft.may_name_all(names, length)
+        ):
+            return False
+        self._store.count_hits(place, names, length)
+        self._drafts.refer(names, place, length)
+        return True
+
+    def _complete(self, name: bytes, data: memoryview) -> None:
+        """The incomplete chunk, or the first of several, is complete and sent."""
+        if self._course.bordered:
+            self._course.note(name, data)
+        self._drafts.sliced = self._expected = None
         self._surprised = False
 
     def piece(self, data: memoryview, sent: int, *, patient: bool) -> int:
@@ -90,7 +121,7 @@ class Matcher:
 
     def _refer(self, name: bytes, place: Place, data: memoryview, length: int, sent: int) -> None:
         if not sent:
-            self._drafts.refer(name, place, length)
+            self._drafts.refer((name,), place, length)
         elif length - sent >= _WORTH_SLICING:
             self._drafts.slice(name, place, length, sent, length - sent)
         else:

@@ -1,5 +1,6 @@
 """A batch on its way out, from its first token until the peer has consumed it: its content, and what it refers to."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dedupstore.fingerprint import fingerprint
@@ -51,6 +52,10 @@ class OutgoingBatch:
         """Bytes that the peer has to find: what references and slices deliver."""
         return self.plain - self.literal - self.records
 
+    def may_name_all(self, names: Sequence[bytes], length: int) -> bool:
+        """True if tokens may refer to these chunks, `length` bytes together; False if it has to be asked of each."""
+        return self.named_bytes + length <= NAMED_MAX and self.named.isdisjoint(names)
+
     def may_name(self, name: bytes, length: int, most: int = NAMED_MAX) -> bool:
         """True if tokens may refer to that chunk of `length` bytes. `most`: bytes of all chunks that are named."""
         return name in self.named or self.named_bytes + length <= most
@@ -62,18 +67,21 @@ class OutgoingBatch:
             self.named.add(name)
             self.named_bytes += length
 
-    def refer(self, name: bytes, place: Place, length: int) -> None:
-        """Note a reference to a whole chunk of `length` bytes that is stored at `place`."""
-        if name not in self.named:
-            self.named.add(name)
+    def refer(self, names: Sequence[bytes], place: Place, length: int) -> None:
+        """Note references to whole chunks, `length` bytes together, that are stored one after another from `place` on.
+
+        If they are several, none of them is named yet.
+        """
+        if names[0] not in self.named:
+            self.named.update(names)
             self.named_bytes += length
         self.plain += length
         if place == self.behind and not self.tokens[-1]:
-            self.referring[-1][1].append(name)
+            self.referring[-1][1].extend(names)
         else:
-            self.referring.append((len(self.tokens), [name]))
+            self.referring.append((len(self.tokens), [*names]))
             self.tokens.append(b"")
-        self.behind = place[0], place[1] + 1
+        self.behind = place[0], place[1] + len(names)
 
     def write(self, runs: int) -> bytes:
         """All tokens, encoded, with at most `runs` RUNs. To be called once."""

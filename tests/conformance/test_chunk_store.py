@@ -10,7 +10,7 @@ from dedupstore import open_store
 from dedupstore.errors import ChunkMissing, StoreUnusable
 from dedupstore.fingerprint import fingerprint
 from dedupstore.scatter import Scatter
-from dedupstore.store import ChunkStore, Place
+from dedupstore.store import NOT_REPEATED, ChunkStore, Place
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, held, name_of, put
 
 PEER, OTHER = b"p" * 16, b"q" * 16
@@ -287,8 +287,9 @@ def test_what_repeats_the_chunks_behind_a_place_is_found_unless_they_may_come_fr
     in_memory = store.figures().mode == "memory"
 
     def found(place: Place, data: bytes, same: int, *numbers: int) -> bool:
-        chunks = [(at * LARGE, name_of(number)) for at, number in enumerate(numbers, 1)]
-        return store.repeated(place, memoryview(data)) == ((same, chunks) if in_memory else (0, []))
+        found, ends = store.repeated(place, memoryview(data)), [at * LARGE for at, _ in enumerate(numbers, 1)]
+        first = places[numbers[0]] if numbers else found.place
+        return found == ((same, first, ends, [*map(name_of, numbers)]) if in_memory else NOT_REPEATED)
 
     both = chunk(2) + chunk(3)
     assert found(first, both, 2 * LARGE, 2, 3)
@@ -330,7 +331,7 @@ def test_other_chunks_are_not_read_together(store: ChunkStore) -> None:
 
 def test_nothing_follows_in_a_container_that_is_gone(store: ChunkStore) -> None:
     assert store.following((99, 0)) is None
-    assert store.repeated((99, 0), memoryview(b"x")) == (0, [])
+    assert store.repeated((99, 0), memoryview(b"x")) == NOT_REPEATED
     assert store.behind((99, 0), 1) == []
 
 
@@ -446,8 +447,9 @@ def test_hits_and_misses_are_counted(store: ChunkStore, containers: int) -> None
     store.find(name_of(0))
     store.find(name_of(A_CONTAINER * (containers - 1) - 1))
     store.find(name_of(9999))
+    store.count_hits((1, 1), [name_of(1), name_of(2)], 2 * LARGE)
     figures = store.figures()
-    assert (figures.hits, figures.hit_bytes, figures.misses) == (2, 2 * LARGE, 1)
+    assert (figures.hits, figures.hit_bytes, figures.misses) == (4, 4 * LARGE, 1)
 
 
 def test_the_age_of_the_oldest_container(store: ChunkStore, clock: Clock) -> None:

@@ -31,7 +31,7 @@ from dedupstore.container import SMALL
 from dedupstore.disk import DiskStore
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.scatter import Scatter
-from dedupstore.store import CONTAINER_BYTES, ChunkStore, Place
+from dedupstore.store import CONTAINER_BYTES, NOT_REPEATED, ChunkStore, Place
 from tests.conformance.copying import copy_with_holes
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, name_of
 
@@ -207,11 +207,11 @@ class StoreMachine(RuleBasedStateMachine):
                 if changed < len(data):
                     data[changed] ^= 1
                 found = self.store.repeated((container, entry), memoryview(data))
-                if found != (0, []):
+                if found != NOT_REPEATED:
                     same = min(changed, len(data))
-                    ends = accumulate(length for _, _, length in behind)
-                    names = [name for name, _, _ in behind]
-                    assert found == (same, [(end, name) for end, name in zip(ends, names, strict=True) if end <= same])
+                    ends = [end for end in accumulate(length for _, _, length in behind) if end <= same]
+                    names = [name for name, _, _ in behind[: len(ends)]]
+                    assert found == (same, (container, entry + 1), ends, names)
 
     @rule(count=st.integers(1, 4), most=st.integers(1, 3 * LARGE))
     def read_behind(self, count: int, most: int) -> None:

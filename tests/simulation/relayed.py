@@ -17,7 +17,7 @@ import pytest
 
 from dedupstore.chunker import Chunker
 from dedupstore.memory import LEAST_BYTES, MemoryStore
-from dedupstore.store import Buffer, Place
+from dedupstore.store import NOT_REPEATED, Buffer, Place, Repeated
 from proxy.config.loading import parse
 from proxy.net.environment import Environment
 from proxy.net.lane import Lane
@@ -71,9 +71,10 @@ class Shelf(MemoryStore):
         )
         return super().read_behind(place, [*at_hand], most)
 
-    def repeated(self, place: Place, data: memoryview) -> tuple[int, list[tuple[int, bytes]]]:
-        same, chunks = super().repeated(place, data) if not self.cold else (0, [])
-        return same, [*itertools.takewhile(lambda chunk: chunk[1] not in self._lost, chunks)]
+    def repeated(self, place: Place, data: memoryview) -> Repeated:
+        same, first, ends, names = super().repeated(place, data) if not self.cold else NOT_REPEATED
+        at_hand = [*itertools.takewhile(lambda name: name not in self._lost, names)]
+        return Repeated(same, first, ends[: len(at_hand)], at_hand)
 
     def following(self, place: Place) -> tuple[bytes, Place] | None:
         found = super().following(place)

@@ -16,16 +16,16 @@ def store() -> MemoryStore:
 
 
 def test_data_is_not_named_like_a_chunk_that_was_dropped(store: MemoryStore) -> None:
-    first, _, third = [place_of(store, number) for number in range(3)]
+    first, second, third = [place_of(store, number) for number in range(3)]
     flip(store, third)
     data = memoryview(chunk(1, 1000) + chunk(2, 1000))
-    assert store.repeated(first, data) == (1000, [(1000, name_of(1, 1000))])
+    assert store.repeated(first, data) == (1000, second, [1000], [name_of(1, 1000)])
     flipped = bytearray(data)
     flipped[1000] ^= 1
-    assert store.repeated(first, memoryview(flipped))[1][1:] == [(2000, name_of(2, 1000))]  # nobody knows yet
+    assert store.repeated(first, memoryview(flipped)).names[1:] == [name_of(2, 1000)]  # nobody knows yet
     with pytest.raises(ChunkInvalid):
         store.read(name_of(2, 1000))
-    assert store.repeated(first, memoryview(flipped)) == (2000, [(1000, name_of(1, 1000))])
+    assert store.repeated(first, memoryview(flipped)) == (2000, second, [1000], [name_of(1, 1000)])
 
 
 class Counting(dict[bytes, Place]):
@@ -46,9 +46,9 @@ def test_only_chunks_that_are_repeated_are_looked_up(store: MemoryStore) -> None
     for number in range(1, 500):
         put(store, number, 8)
     store._places = places = Counting(store._places)
-    assert store.repeated(first, memoryview(b"x" * 9000)) == (0, [])
+    assert not store.repeated(first, memoryview(b"x" * 9000)).names
     assert not places.names
-    assert store.repeated(first, memoryview(chunk(1, 8) + b"x" * 9000)) == (8, [(8, name_of(1, 8))])
+    assert store.repeated(first, memoryview(chunk(1, 8) + b"x" * 9000)).names == [name_of(1, 8)]
     assert places.names == [name_of(1, 8)]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.prefix import common_prefix
-from dedupstore.store import Buffer, Place
+from dedupstore.store import NOT_REPEATED, Buffer, Place, Repeated
 
 
 class ShelfStore:
@@ -23,6 +23,9 @@ class ShelfStore:
         self.cold = False
         """Chunks have to be loaded before they can be read; only the two containers loaded last are at hand."""
         self.finds = 0
+        """Look-ups,"""
+        self.found = 0
+        """and chunks that were found."""
         self._shelf: dict[int, list[bytes]] = {}
         self._chunks: dict[bytes, tuple[Place, bytes]] = {}
         self._rotten: set[bytes] = set()
@@ -58,6 +61,7 @@ class ShelfStore:
     def find(self, fingerprint: bytes) -> Place | None:
         self.finds += 1
         held = self._chunks.get(fingerprint)
+        self.found += held is not None
         return held[0] if held else None
 
     def put(self, fingerprint: bytes, data: Buffer, writer: int = 0) -> Place | None:
@@ -116,23 +120,28 @@ class ShelfStore:
         if self.cold and not {place[0], after[0]} <= set(self._loaded):
             return None
         entries = self._shelf.get(after[0], [])[after[1] :]
-        return (entries[0], after) if entries and self.find(entries[0]) == after else None
+        held = self._chunks.get(entries[0]) if entries else None
+        return (entries[0], after) if held is not None and held[0] == after else None
 
-    def repeated(self, place: Place, data: memoryview) -> tuple[int, list[tuple[int, bytes]]]:
-        chunks: list[tuple[int, bytes]] = []
-        same = container = 0
+    def repeated(self, place: Place, data: memoryview) -> Repeated:
+        same, places, ends, names = 0, list[Place](), list[int](), list[bytes]()
         while not self.cold and (following := self.following(place)) is not None:
             name, place = following
-            if container not in (0, place[0]):
+            if places and place[0] != places[0][0]:
                 break
-            container = place[0]
             stored = self._chunks[name][1]
             n = common_prefix(stored, 0, data[same:])
             same += n
             if n < len(stored):
                 break
-            chunks.append((same, name))
-        return same, chunks
+            places.append(place)
+            ends.append(same)
+            names.append(name)
+        return Repeated(same, places[0], ends, names) if places else NOT_REPEATED
+
+    def count_hits(self, place: Place, names: Sequence[bytes], length: int) -> None:
+        self.found += len(names)
+        assert [self._chunks[name][0] for name in names] == [(place[0], place[1] + n) for n in range(len(names))]
 
     def behind(self, place: Place, most: int) -> list[bytes]:
         if self.cold and place[0] not in self._loaded:

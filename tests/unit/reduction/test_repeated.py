@@ -11,6 +11,7 @@ from dedupstore.chunker import Chunker
 from dedupstore.fingerprint import fingerprint
 from dedupstore.store import Buffer
 from proxy.reduction import matcher
+from proxy.reduction.beginnings import Beginnings
 from proxy.reduction.encoder import FAR, READ_BYTES
 from tests.unit.reduction.sites import SMALL_CHUNKS, Site, Stream, cut_up, noise, send, two_sites
 
@@ -73,6 +74,95 @@ def test_borders_are_those_of_the_content_all_the_same(
     send(near, far, [DATA])
     send(near, far, cut_up(bytes(again), lengths), pauses=pauses)
     assert near.store.names == list(dict.fromkeys([*names_of(DATA), *names_of(bytes(again))]))
+
+
+IN_READS = [DATA[:3000], DATA[3000:30_000], DATA[30_000:]]
+"""What comes behind the first of them repeats many chunks at once."""
+
+
+def test_one_that_the_peer_lacks_goes_literally_among_those_that_it_holds() -> None:
+    near, far = two_sites()
+    near.store.entries = 1000
+    send(near, far, [DATA])
+    start, end = BORDERS[9], BORDERS[10]
+    place = near.store.find(fingerprint(DATA[start:end]))
+    assert place is not None
+    near.holdings.doubt(place)
+    again = send(near, far, IN_READS)
+    assert (again.literal, again.misses) == (end - start, 0)
+
+
+def test_they_go_literally_while_the_peers_store_does_not_keep_up() -> None:
+    near, far = two_sites()
+    near.store.entries = 1000
+    send(near, far, [DATA])
+    near.relief.told(1)
+    stream = Stream(near, far)
+    for piece in IN_READS[:2]:
+        stream.write(piece)
+    stream.take()  # and is not consumed yet
+    stream.write(IN_READS[2])
+    stream.end()
+    assert stream.literal > len(DATA) - 30_000
+
+
+def test_they_go_literally_while_references_are_suspended() -> None:
+    near, far = two_sites()
+    near.store.entries = 1000
+    send(near, far, [DATA])
+    stream = Stream(near, far)
+    for piece in IN_READS[:2]:
+        stream.write(piece)
+    near.holdings.reliability.gone(near.now)
+    stream.write(IN_READS[2])
+    stream.end()
+    assert stream.literal > len(DATA) - 30_000
+
+
+def test_the_peer_may_ask_for_each_of_them_although_a_batch_names_some_twice() -> None:
+    near, far = two_sites()
+    near.store.entries = 1000
+    send(near, far, [DATA])
+    lost = DATA[BORDERS[25] : BORDERS[26]]
+    far.store.lose(fingerprint(lost))
+    stream = Stream(near, far)
+    for part in (DATA[: BORDERS[20]], DATA[BORDERS[10] : BORDERS[30]]):
+        stream.border()
+        for piece in cut_up(part, [3000]):
+            stream.write(piece)
+    stream.take()
+    assert len(stream.undecoded) == 1
+    stream.end()
+    assert stream.misses == 1
+
+
+def test_each_of_them_counts_as_found() -> None:
+    near, far = two_sites()
+    near.store.entries = 1000
+    send(near, far, [DATA])
+    near.store.found = 0
+    send(near, far, IN_READS)
+    assert near.store.found == len(BORDERS)
+
+
+def test_what_is_said_of_them_is_what_is_said_of_each_alone() -> None:
+    near, far = two_sites()
+    near.store.entries = 20
+    send(near, far, [DATA])
+    alone = send(near, far, [DATA])
+    assert alone.literal == 0
+    assert send(near, far, IN_READS).wire == alone.wire
+
+
+def test_the_first_of_them_behind_a_forced_border_is_noted() -> None:
+    near, far = two_sites()
+    near.store.entries = 1000
+    borders = range(10_000, len(DATA) + 1, 10_000)
+    forced(near, far, borders)
+    near.beginnings = Beginnings(1 << 10)
+    forced(near, far, borders)
+    behind = [DATA[border:] for border in borders[:-1]]
+    assert all(near.beginnings.knows(fingerprint(data[: SMALL_CHUNKS.cut(data)[0]])) for data in behind)
 
 
 STEPS = st.lists(
