@@ -1,8 +1,8 @@
 """A bounded store of chunks, named by their fingerprints: synchronous, and ignorant of networks.
 
 A guided tour. `fingerprint` names a chunk and `chunker` finds where one ends. `store` is the interface, ChunkStore;
-`memory` implements it in memory and `disk` on disk, where `disk` writes containers and `disk_cache` reads and holds
-them. Both keep chunks in a `container`, some MiB that are filled in order of arrival, and both share what
+`memory` implements it in memory and `disk` on disk, where `disk` writes containers, `disk_reads` reads and `disk_cache`
+holds them. Both keep chunks in a `container`, some MiB that are filled in order of arrival, and both share what
 `container_store` does with containers in memory. `roster` says which container is evicted next, `beliefs` what peers
 are thought to hold, `reuse` what a larger store would still have held. On disk a container takes a slot of the file
 that `container_file` keeps, and `index` finds chunks in it by LMDB, whose table of `readers` is made before; `gone` has

@@ -1,7 +1,7 @@
 """The store on disk: containers in a file, an LMDB index, a cache of containers in memory (FORMAT.md).
 
-`disk_cache` has what the store holds in memory, and reads; here is how containers get to the disk, and what happens if
-they do not.
+`disk_cache` has what the store holds in memory, and `disk_reads` how it reads; here is how containers get to the disk,
+and what happens if they do not.
 """
 
 import time
@@ -12,7 +12,8 @@ from os import PathLike
 from pathlib import Path
 
 from dedupstore.container import Container, Layout
-from dedupstore.disk_cache import MOST_UNWRITTEN, DiskCache
+from dedupstore.disk_cache import MOST_UNWRITTEN
+from dedupstore.disk_reads import DiskReads
 from dedupstore.errors import DiskFull, FileTooLong, IndexFull, StoreFault, StoreUnusable
 from dedupstore.index import Change
 from dedupstore.opening import close_files, open_files
@@ -42,7 +43,7 @@ _GROWTH_MIN = 4
 """Slots by which the store then grows, at least; as many more have to be free, since it is not alone on the disk."""
 
 
-class DiskStore(DiskCache):
+class DiskStore(DiskReads):
     """Bounded, warm after a restart, and never trusted: each chunk is verified when it is read.
 
     Belongs to one process, and within it to one thread of each kind that store.py names.

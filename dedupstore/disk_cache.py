@@ -1,16 +1,13 @@
-"""The store on disk, except for its writes: containers in memory, how others are read, and which chunks are sound."""
+"""What the store on disk holds in memory, and what it knows of the rest without reading it."""
 
-import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable
 
 from dedupstore.beliefs import RecordedBeliefs
 from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.container import Container, Slab
 from dedupstore.container_store import ContainerStore
 from dedupstore.errors import Damaged, StoreFault
-from dedupstore.fingerprint import fingerprint
 from dedupstore.gone import Gone
 from dedupstore.opening import StoreFiles
 from dedupstore.pause import Pause
@@ -31,9 +28,6 @@ _FIRST_PAUSE = 10.0
 _LONGEST_PAUSE = 640.0
 """Seconds without learning after the disk failed: at first, and after many times in a row. Each try may cost the oldest
 two containers."""
-
-_STEP = 16 << 20
-"""Bytes of the index that are read ahead at once."""
 
 
 def _writers(slots: int) -> int:
@@ -81,8 +75,6 @@ class DiskCache(ContainerStore):
         self._gone = Gone()
         self._failing = Pause(clock, _FIRST_PAUSE, _LONGEST_PAUSE)
         """While this holds, nothing is learned."""
-        self._read_ahead = 0
-        """Bytes of the index file that were read ahead."""
         self._doubtful = False
         """Whether the index is damaged, so that the next opening has to walk over it."""
 
@@ -247,249 +239,3 @@ class DiskCache(ContainerStore):
                 self._stranded.add(container.id)
             else:
                 self._drop(container.id)
-
-    # Reader; methods that begin with an underscore: writer, too
-
-    def load(self, name: bytes, *, whole: bool = False, soon: Iterable[bytes] = ()) -> None:
-        """As ChunkStore says."""
-        with self._lock:
-            self._scatter.wanted(name)
-        self._expect(soon)
-        found = self._find_elsewhere(name)
-        if found is None or (not whole and self._load_alone(name)):
-            return
-        self._load(found[0][0], measured=not whole)
-        self._drop_astray(name, found[0])
-
-    def prefetch(self, name: bytes, *, spare: bool = False) -> None:
-        """As ChunkStore says."""
-        place = self._locate(name)
-        with self._lock:
-            after = self._roster.after(place[0]) if place is not None else None
-            if spare and (self._scatter.scattered or not self._has_room):
-                return
-        if after is not None:
-            self._load(after)
-
-    @property
-    def _has_room(self) -> bool:
-        """True if memory for one more container is free, or held by one that is hardly read any more."""
-        read_at = next(iter(self._idle.values()), self._reads)
-        return bool(self._slab) or read_at <= self._reads - self._turnover
-
-    def prepare(self) -> bool:
-        """As ChunkStore says: first the cache, then the index, which the kernel reads ahead up to half of the host's
-        memory."""
-        if self._slab.prepare():
-            return True
-        with suppress(StoreFault):
-            if self._read_ahead < min(self._index.file_bytes(), _physical_memory() // 2):
-                self._index.read_ahead(self._read_ahead, _STEP)
-                self._read_ahead += _STEP
-                return True
-        return False
-
-    def _expect(self, names: Iterable[bytes]) -> None:
-        """Tell the disk of chunks that lie apart: it reads many in the time of a few if it knows of them at once."""
-        for name in names:
-            with self._lock:
-                if not self._scatter.announce(name) or (extent := self._extent(name)) is None:
-                    continue
-                self._scatter.told(name, extent[0][0])
-            self._file.expect(*extent[1:])
-
-    def _load_alone(self, name: bytes) -> bool:
-        """Read that chunk only, if that is the better way; otherwise False: its container is to be loaded."""
-        with self._lock:
-            extent = self._extent(name) if self._scatter.scattered else None
-            if extent is None:
-                return False
-            place, slot, offset, length = extent
-            if not self._scatter.alone(place[0], self._roster[place[0]].entries):
-                return False
-        try:
-            data = self._file.chunk(slot, offset, length)
-        except StoreFault as fault:
-            with self._lock:
-                self._abandon(place[0], fault)
-            return True
-        with self._lock:
-            self._alarms.pop("read", None)
-            self._figures.loads += 1
-            self._scatter.keep(name, place, data)
-        return True
-
-    def _extent(self, name: bytes) -> tuple[Place, int, int, int] | None:
-        """Place, slot, offset and length in bytes of a chunk that lies on the disk only; None of any other."""
-        with suppress(StoreFault):
-            container, entry, offset, length = self._index.locate(name) or (0, 0, 0, 0)
-            row = self._roster.get(container)
-            most = self._layout.slot_bytes - self._layout.data_offset
-            if row is None or not row.settled or container in self._containers:
-                return None
-            fits = 0 < length <= min(LARGEST_CHUNK, most - offset)
-            return ((container, entry), row.slot, offset, length) if fits else None
-        return None
-
-    def _load(self, container: int, *, measured: bool = False) -> None:
-        """Load a container. `measured`: count how many of its chunks are read then."""
-        with self._lock:
-            row = self._roster.get(container)
-            if row is None or not row.settled or container in self._containers:
-                return
-            memory = self._take_memory()
-        try:
-            loaded = self._file.load(row.slot, container, memory)
-        except StoreFault as fault:
-            with self._lock:
-                self._slab.give(memory)
-                self._abandon(container, fault)
-            return
-        with self._lock:
-            self._hold(loaded)
-            if container in self._containers:
-                self._scatter.loaded(container, measured=measured)
-
-    def _drop_astray(self, name: bytes, place: Place) -> None:
-        """Note the chunk as lost if its container is in memory but does not have it where the index says.
-
-        The index is damaged there, or the slot never took that container and has an older one of the same id. Otherwise
-        the container would be loaded for the chunk again and again. It has lost no chunk that it lists.
-        """
-        with self._lock:
-            if place[0] in self._containers and name not in self._places and self._index_leads_to(name, place):
-                self._gone.lost[name] = place[0]
-                self._figures.invalid += 1
-
-    def _hold(self, loaded: Container) -> None:
-        self._alarms.pop("read", None)
-        self._figures.loads += 1
-        if loaded.id not in self._roster:  # evicted meanwhile
-            self._slab.give(loaded.memory)
-            return
-        self._containers[loaded.id] = loaded
-        self._idle[loaded.id] = self._reads
-        intact = self._roster[loaded.id].entries == len(loaded.fingerprints)
-        for entry, name in enumerate(loaded.fingerprints):
-            known, place = self._places.get(name), (loaded.id, entry)
-            if (known is None or known[0] < loaded.id) and (intact or self._index_leads_to(name, place)):
-                self._places[name] = place
-
-    def _index_leads_to(self, name: bytes, place: Place) -> bool:
-        """True if the index has the chunk there and it is not lost: a container also lists chunks that were dropped.
-
-        The caller holds the lock.
-        """
-        with suppress(StoreFault):
-            found = self._index.find(name)
-            return found is not None and found[0] == place and self._gone.lost.get(name) != place[0]
-        return False
-
-    def _abandon(self, container: int, fault: StoreFault) -> None:
-        """Drop a container that cannot be read: its chunks are lost, its slot is free. The caller holds the lock."""
-        if container not in self._roster:
-            return
-        self._forget(container)
-        row = self._roster.remove(container)
-        self._slots.give(row.slot)
-        self._gone.remove(container, [])
-        self._figures.invalid += row.entries
-        if not isinstance(fault, Damaged):
-            self._alarms["read"] = f"Chunks of store {self._path} cannot be read and are dropped ({fault}); see to it."
-
-    def _names(self, container: int) -> list[bytes]:
-        with self._lock:
-            held = self._containers.get(container)
-            row = self._roster.get(container)
-        if held is not None:
-            return list(held.fingerprints)
-        return self._directory(row.slot, container) if row is not None else []
-
-    def _directory(self, slot: int, container: int) -> list[bytes]:
-        """Fingerprints of the chunks in that container, or none if it cannot be read or is not there."""
-        try:
-            return self._file.directory(slot, container).fingerprints
-        except StoreFault:
-            return []
-
-    # Verifying: writer
-
-    def _verify_container(self, container: int, scratch: memoryview) -> int:
-        """How many of its chunks are sound, as they are on the disk, even if the container is in memory as well."""
-        with self._lock:
-            row = self._roster.get(container)
-            held = self._containers.get(container)
-        if row is None:
-            return 0
-        if row.settled or held is None:
-            try:
-                held = self._file.load(row.slot, container, scratch)
-            except StoreFault as fault:
-                if not isinstance(fault, Damaged):
-                    self._file.try_reading()  # a disk that gives nothing at all says nothing of any container
-                return self._verified_in_vain(container, fault)
-        verdicts = [self._verify_chunk(held, entry, row) for entry in range(len(held.fingerprints))]
-        if row.settled and row.entries and verdicts.count(None) == len(verdicts):
-            stale = Damaged(f"container {container} lists other chunks than the index")
-            return self._verified_in_vain(container, stale)
-        if row.settled:
-            self._recount(held, row, verdicts)
-        return verdicts.count(True)
-
-    def _verified_in_vain(self, container: int, fault: StoreFault) -> int:
-        with self._lock:
-            self._abandon(container, fault)
-        return 0
-
-    def _verify_chunk(self, held: Container, entry: int, row: Row) -> bool | None:
-        """Whether the chunk is sound; None if the store has it elsewhere, or not any more."""
-        name, place = held.fingerprints[entry], (held.id, entry)
-        located = self._indexed_place(name) if row.settled else self._places.get(name)
-        if located != place:
-            return None
-        if fingerprint(held.chunk(entry)) == name:
-            return True
-        with self._lock:
-            self._drop_chunk(name, place, held.length(entry))
-        return False
-
-    def _indexed_place(self, name: bytes) -> Place | None:
-        """Where the chunk lies according to the index, whatever memory has. Takes the lock."""
-        found = self._find_elsewhere(name)
-        return None if found is None else found[0]
-
-    def _recount(self, held: Container, row: Row, verdicts: list[bool | None]) -> None:
-        """Correct a row that counts other chunks than are sound, as it does if the index is damaged.
-
-        For each chunk that it counted too many, another one that the directory lists is noted as lost.
-        """
-        sound = {held.fingerprints[entry]: held.length(entry) for entry, verdict in enumerate(verdicts) if verdict}
-        if (row.entries, row.bytes) == (len(sound), sum(sound.values())):
-            return
-        others = [held.fingerprints[entry] for entry, verdict in enumerate(verdicts) if verdict is None]
-        mistaken = [(name, self._mistaken(name, held.id)) for name in others]
-        lost = [(name, container) for name, container in mistaken if container is not None]
-        with self._lock:
-            if self._roster.get(held.id) is not row:
-                return
-            for name, container in lost[: max(0, row.entries - len(sound))]:
-                self._gone.lost.setdefault(name, container)
-                self._figures.invalid += 1
-            lengths = [length for name, length in sound.items() if self._gone.lost.get(name) != held.id]
-            self._roster.recount(held.id, len(lengths), sum(lengths))
-            self._gone.recount(held.id)
-
-    def _mistaken(self, name: bytes, container: int) -> int | None:
-        """The container to which the index leads for that name, if the chunk is not there; None if it is.
-
-        If the index does not know the name, it is `container`.
-        """
-        place = self._indexed_place(name)
-        if place is None:
-            return container
-        return None if self._names(place[0])[place[1] : place[1] + 1] == [name] else place[0]
-
-
-def _physical_memory() -> int:
-    """The host's memory in bytes."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
