@@ -10,7 +10,7 @@ from struct import Struct
 from typing import Final, TypeVar
 
 from dedupstore.container import LARGE, PAGE_BYTES, SMALL, Container, Directory, Layout, aligned, read_directory
-from dedupstore.errors import Damaged, DiskFull, FileTooLong, StoreFault
+from dedupstore.errors import Away, Damaged, DiskFull, FileTooLong, StoreFault
 from dedupstore.fingerprint import fingerprint
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ _LAYOUTS: Final = {layout.slot_bytes: layout for layout in (SMALL, LARGE)}
 
 
 class ContainerFile:
-    """Reads and writes slots; safe to use from any thread. Raises DiskFull, Damaged or StoreFault.
+    """Reads and writes slots; safe to use from any thread. Raises Away, DiskFull, Damaged or StoreFault.
 
     Whole slots bypass the page cache where the file system allows it: the store has a cache of its own, fresh pages
     cost more CPU than all else that is done to a byte, and a disk that fails says so at once.
@@ -122,8 +122,12 @@ class ContainerFile:
         self._write(self._page, PAGE_BYTES, self._direct)
 
     def try_reading(self) -> None:
-        """Read the superblock from the disk itself. Raises StoreFault if the disk does not give it."""
-        self._read(self._page, 0, self._direct)
+        """Read the superblock from the disk itself. Raises Away if the disk does not give it."""
+        try:
+            os.posix_fadvise(self._file, 0, PAGE_BYTES, os.POSIX_FADV_DONTNEED)  # where there is no direct access
+            self._read_once(self._page, 0, self._direct)
+        except OSError as error:
+            raise Away(_words(error)) from error
 
     def load(self, slot: int, container: int, memory: memoryview) -> Container:
         """Reader: read a slot into `memory`, which has its length. Raises Damaged if that container is not in it."""
@@ -177,14 +181,22 @@ class ContainerFile:
             raise _fault(error) from error
 
     def _read(self, memory: memoryview, offset: int, file: int) -> int:
-        """Read as `_write` writes. Returns the number of bytes, fewer than asked for only if the file ends before."""
-        done = 0
+        """As `_read_once`, twice if it has to be. What fails both times is a bad place of the disk, if that gives the
+        superblock in between; otherwise the disk is Away."""
+        with suppress(OSError):
+            return self._read_once(memory, offset, file)
+        self.try_reading()
         try:
-            while done < len(memory) and (count := self._once(preadv, file, [memory[done:]], offset + done)):
-                done += count
-                file = self._file
+            return self._read_once(memory, offset, file)
         except OSError as error:
             raise _fault(error) from error
+
+    def _read_once(self, memory: memoryview, offset: int, file: int) -> int:
+        """Read as `_write` writes. Returns the number of bytes, fewer than asked for only if the file ends before."""
+        done = 0
+        while done < len(memory) and (count := self._once(preadv, file, [memory[done:]], offset + done)):
+            done += count
+            file = self._file
         return done
 
     def _once(self, call: Callable[[int, T, int], int], file: int, what: T, offset: int) -> int:
@@ -235,4 +247,8 @@ class FileSlots:
 def _fault(error: OSError) -> StoreFault:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull("the disk has no room for another container")
-    return StoreFault(f"the disk failed: {error.strerror or error}")
+    return StoreFault(_words(error))
+
+
+def _words(error: OSError) -> str:
+    return f"the disk failed: {error.strerror or error}"

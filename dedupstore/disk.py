@@ -103,10 +103,18 @@ class DiskStore(DiskReads):
     @property
     def write_due(self) -> bool:
         """As ChunkStore says."""
-        return super().write_due or self._look_due() or self._probe_due() or self._growth_due()
+        return super().write_due or any(
+            due() for due in (self._return_due, self._look_due, self._probe_due, self._growth_due)
+        )
 
     def write(self) -> None:
         """As ChunkStore says."""
+        if self._return_due():
+            self._return()
+        if self._is_away:
+            with self._lock:
+                self._unlearn(list(self._sealed.values()))
+            return
         if self._look_due():
             self._look()
         if self._probe_due():

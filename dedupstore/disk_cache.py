@@ -24,6 +24,10 @@ _UNWRITTEN_PART = 4
 """Of a small store no more than one part in so many may wait: what waits cannot be evicted, so new chunks might find no
 room."""
 
+_FIRST_AWAY = 1.0
+_LONGEST_AWAY = 60.0
+"""Seconds until a disk that gave nothing is tried again: at first, and at most."""
+
 _FIRST_PAUSE = 10.0
 _LONGEST_PAUSE = 640.0
 """Seconds without learning after the disk failed: at first, and after many times in a row. Each try may cost the oldest
@@ -75,13 +79,22 @@ class DiskCache(ContainerStore):
         self._gone = Gone()
         self._failing = Pause(clock, _FIRST_PAUSE, _LONGEST_PAUSE)
         """While this holds, nothing is learned."""
+        self._away = Pause(clock, _FIRST_AWAY, _LONGEST_AWAY)
+        """While this holds, a disk that gave nothing is not tried again."""
         self._doubtful = False
         """Whether the index is damaged, so that the next opening has to walk over it."""
 
     # Loop thread
 
+    @property
+    def _is_away(self) -> bool:
+        """True while nothing can be read: the store then has what is in memory, learns nothing, and drops nothing."""
+        return "away" in self._alarms
+
     def _find_elsewhere(self, name: bytes) -> tuple[Place, int] | None:
         with self._lock:
+            if self._is_away:
+                return None
             try:
                 found = self._index.find(name)
             except StoreFault as fault:
@@ -126,11 +139,11 @@ class DiskCache(ContainerStore):
     def write_due(self) -> bool:
         """As ChunkStore says. Never while writing pauses after a failure: notes are tried as seldom as learning."""
         with self._lock:
-            return not (self._doubtful or self._failing.holds) and self._beliefs.due(self._settled)
+            return not (self._doubtful or self._failing.holds or self._is_away) and self._beliefs.due(self._settled)
 
     def _begin_container(self, writer: int) -> Container | None:
         before = self._seal_open(writer)
-        if len(self._sealed) + len(self._stranded) >= self._most_sealed or self._failing.holds:
+        if len(self._sealed) + len(self._stranded) >= self._most_sealed or self._failing.holds or self._is_away:
             return None
         slot = self._take_slot()
         if slot is None:

@@ -3,15 +3,19 @@
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
+from typing import TypeVar
 
 from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.container import Container
 from dedupstore.disk_cache import DiskCache
-from dedupstore.errors import Damaged, StoreFault
+from dedupstore.errors import Away, Damaged, StoreFault
 from dedupstore.fingerprint import fingerprint
 from dedupstore.opening import StoreFiles
 from dedupstore.roster import Row
 from dedupstore.store import Place, StoreFigures
+
+T = TypeVar("T")
 
 _STEP = 16 << 20
 """Bytes of the index that are read ahead at once."""
@@ -84,20 +88,16 @@ class DiskReads(DiskCache):
             place, slot, offset, length = extent
             if not self._scatter.alone(place[0], self._roster[place[0]].entries):
                 return False
-        try:
-            data = self._file.chunk(slot, offset, length)
-        except StoreFault as fault:
+        data = self._from_disk(place[0], partial(self._file.chunk, slot, offset, length))
+        if data is not None:
             with self._lock:
-                self._abandon(place[0], fault)
-            return True
-        with self._lock:
-            self._alarms.pop("read", None)
-            self._figures.loads += 1
-            self._scatter.keep(name, place, data)
+                self._scatter.keep(name, place, data)
         return True
 
     def _extent(self, name: bytes) -> tuple[Place, int, int, int] | None:
         """Place, slot, offset and length in bytes of a chunk that lies on the disk only; None of any other."""
+        if self._is_away:
+            return None
         with suppress(StoreFault):
             container, entry, offset, length = self._index.locate(name) or (0, 0, 0, 0)
             row = self._roster.get(container)
@@ -112,20 +112,33 @@ class DiskReads(DiskCache):
         """Load a container. `measured`: count how many of its chunks are read then."""
         with self._lock:
             row = self._roster.get(container)
-            if row is None or not row.settled or container in self._containers:
+            if row is None or not row.settled or container in self._containers or self._is_away:
                 return
             memory = self._take_memory()
-        try:
-            loaded = self._file.load(row.slot, container, memory)
-        except StoreFault as fault:
-            with self._lock:
-                self._slab.give(memory)
-                self._abandon(container, fault)
-            return
+        loaded = self._from_disk(container, partial(self._file.load, row.slot, container, memory))
         with self._lock:
+            if loaded is None:
+                self._slab.give(memory)
+                return
             self._hold(loaded)
             if container in self._containers:
                 self._scatter.loaded(container, measured=measured)
+
+    def _from_disk(self, container: int, read: Callable[[], T]) -> T | None:
+        """What is read of a container. None if it cannot be read, and so was dropped; or if nothing can be."""
+        try:
+            found = read()
+        except StoreFault as fault:
+            with self._lock:
+                if isinstance(fault, Away):
+                    self._go_away(fault)
+                else:
+                    self._abandon(container, fault)
+            return None
+        with self._lock:
+            self._alarms.pop("read", None)
+            self._figures.loads += 1
+        return found
 
     def _drop_astray(self, name: bytes, place: Place) -> None:
         """Note the chunk as lost if its container is in memory but does not have it where the index says.
@@ -139,8 +152,6 @@ class DiskReads(DiskCache):
                 self._figures.invalid += 1
 
     def _hold(self, loaded: Container) -> None:
-        self._alarms.pop("read", None)
-        self._figures.loads += 1
         if loaded.id not in self._roster:  # evicted meanwhile
             self._slab.give(loaded.memory)
             return
@@ -174,6 +185,28 @@ class DiskReads(DiskCache):
         if not isinstance(fault, Damaged):
             self._alarms["read"] = f"Chunks of store {self._path} cannot be read and are dropped ({fault}); see to it."
 
+    def _go_away(self, fault: Away) -> None:
+        self._alarms["away"] = (
+            f"Store {self._path} waits for its disk, which gives nothing ({fault}); see to that, and restart if this"
+            " stays though it works again. Traffic passes unlearned."
+        )
+        self._away.begin()
+
+    def _return_due(self) -> bool:
+        return self._is_away and not self._away.holds
+
+    def _return(self) -> None:
+        """Writer: see whether the disk is back."""
+        try:
+            self._file.try_reading()
+        except Away as fault:
+            with self._lock:
+                self._go_away(fault)
+        else:
+            with self._lock:
+                self._alarms.pop("away", None)
+                self._away.end()
+
     def _names(self, container: int) -> list[bytes]:
         with self._lock:
             held = self._containers.get(container)
@@ -201,9 +234,9 @@ class DiskReads(DiskCache):
         if row.settled or held is None:
             try:
                 held = self._file.load(row.slot, container, scratch)
+            except Away:  # that says nothing of any container
+                raise
             except StoreFault as fault:
-                if not isinstance(fault, Damaged):
-                    self._file.try_reading()  # a disk that gives nothing at all says nothing of any container
                 return self._verified_in_vain(container, fault)
         verdicts = [self._verify_chunk(held, entry, row) for entry in range(len(held.fingerprints))]
         if row.settled and row.entries and verdicts.count(None) == len(verdicts):

@@ -31,6 +31,10 @@ class StoreFault(StoreError):
     """The disk, the map or the index failed; traffic passes unlearned meanwhile."""
 
 
+class Away(StoreFault):
+    """The disk gives nothing at all. It may be back soon, as one on a network, with all that it holds."""
+
+
 class DiskFull(StoreFault):
     """There is no room for one more byte on the disk."""
 

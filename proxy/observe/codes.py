@@ -166,8 +166,8 @@ RELOADED = Code("IST-205", _INFO, "Certificates, keys, pins and tokens were read
 STORE_ALARM = Code(
     "IST-301",
     _ERROR,
-    "The store has a problem. Traffic goes on, but perhaps nothing is stored. The store tries its disk again by itself:"
-    " soon at first, later once an hour, and at each start.",
+    "The store has a problem. Traffic goes on, but perhaps nothing is stored, or found of what is. The store tries its"
+    " disk again by itself: soon at first, later once an hour, and at each start.",
     "make sure that its disk works and has room",
     logged=True,
 )

@@ -10,6 +10,7 @@ import pytest
 
 from dedupstore import container_file
 from dedupstore.container import PAGE_BYTES
+from dedupstore.container_file import BEGINNING_BYTES
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, name_of
 
@@ -22,7 +23,11 @@ class Disk:
     """The system's disk, until it is told to fail."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.write_error = self.read_error = self.errors = 0
+        self.write_error = self.read_error = self.slots_error = self.errors = 0
+        """What writes fail with; what reads fail with, everywhere and in all slots but the superblock's; and how many
+        writes did."""
+        self.reads = 0
+        """How many reads were tried."""
         self.room: int | None = None
         """No file may grow beyond this."""
         self.no_room = errno.ENOSPC
@@ -51,8 +56,9 @@ class Disk:
 
     def preadv(self, file: int, buffers: list[Any], offset: int) -> int:
         self._look(file, sum(map(len, buffers)), offset)
-        if self.read_error:
-            raise OSError(self.read_error, os.strerror(self.read_error))
+        self.reads += 1
+        if error := self.read_error or (offset >= BEGINNING_BYTES and self.slots_error):
+            raise OSError(error, os.strerror(error))
         return os.preadv(file, [buffer[: max(1, len(buffer) // 2)] for buffer in buffers], offset)
 
     def fstatvfs(self, file: int) -> Any:

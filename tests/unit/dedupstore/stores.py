@@ -3,6 +3,7 @@
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import lmdb
 
@@ -21,6 +22,11 @@ def opened(path: Path, size: int = SIZE) -> ChunkStore:
 def failing(*_: object) -> int:
     """What a disk makes of a call when it fails."""
     raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def failing_but_for_the_superblock(file: int, buffers: list[Any], offset: int) -> int:
+    """What a disk makes of a read that has bad places."""
+    return failing() if offset else os.preadv(file, buffers, offset)
 
 
 def put_in_index(path: Path, database: bytes, key: bytes, value: bytes) -> bytes | None:

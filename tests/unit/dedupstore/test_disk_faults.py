@@ -175,13 +175,13 @@ def test_a_container_that_cannot_be_read_is_dropped(store: ChunkStore, disk: Dis
     store.write()
     evict_from_cache(store)
     assert store.read(name_of(0)) is None
-    disk.read_error = errno.EIO
+    disk.slots_error = errno.EIO
     store.load(name_of(0))
     with pytest.raises(ChunkMissing):
         store.read(name_of(0))
     assert "cannot be read and are dropped" in store.alarms[0]
     assert os.strerror(errno.EIO) in store.alarms[0]
-    disk.read_error = 0
+    disk.slots_error = 0
     assert held(store, numbers) == list(numbers[A_CONTAINER:])
     evict_from_cache(store)
     assert healthy(store)
@@ -198,10 +198,10 @@ def test_containers_that_cannot_be_read_leave_their_slots_to_others(
     fill(store, range(A_CONTAINER * SLOTS))
     store.write()
     evict_from_cache(store)
-    disk.read_error = errno.EIO
+    disk.slots_error = errno.EIO
     for number in range(0, A_CONTAINER * 3, A_CONTAINER):
         store.load(name_of(number))
-    disk.read_error = 0
+    disk.slots_error = 0
     assert store.figures().containers == SLOTS - 3
     if restart:
         store.close()

@@ -17,7 +17,7 @@ from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.scatter import Scatter
 from dedupstore.store import ChunkStore
 from tests.conformance.filling import chunk, fetch, fill, healthy, name_of, put
-from tests.unit.dedupstore.stores import failing, opened, put_in_index
+from tests.unit.dedupstore.stores import failing_but_for_the_superblock, opened, put_in_index
 
 LENGTH = 16 << 10
 A_SLOT = (SMALL.slot_bytes - SMALL.data_offset) // LENGTH
@@ -196,7 +196,7 @@ def test_a_disk_that_can_be_read_again_is_an_alarm_no_longer(
     one, other, third = (name_of(firsts[at], LENGTH) for at in (0, len(firsts) // 2, -1))
 
     with monkeypatch.context() as disk:
-        disk.setattr(container_file, "preadv", failing)
+        disk.setattr(container_file, "preadv", failing_but_for_the_superblock)
         doomed.load(one)
     with pytest.raises(ChunkMissing):
         doomed.read(one)

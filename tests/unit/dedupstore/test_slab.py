@@ -9,7 +9,7 @@ import pytest
 from dedupstore import container_file
 from dedupstore.container import PAGE_BYTES, Slab
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, name_of
-from tests.unit.dedupstore.stores import FIVE, failing, opened
+from tests.unit.dedupstore.stores import FIVE, failing_but_for_the_superblock, opened
 
 
 def test_each_slot_is_prepared_once() -> None:
@@ -38,7 +38,7 @@ def test_reads_that_fail_take_no_memory_for_good(path: Path, monkeypatch: pytest
         numbers = range(1000 * attempt, 1000 * attempt + A_CONTAINER * 11)
         fill(store, numbers)
         with monkeypatch.context() as disk:
-            disk.setattr(container_file, "preadv", failing)
+            disk.setattr(container_file, "preadv", failing_but_for_the_superblock)
             for number in numbers[::A_CONTAINER]:
                 store.load(name_of(number))
     fill(store, FIVE)
