@@ -7,7 +7,7 @@ from dedupstore.beliefs import RecordedBeliefs
 from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.container import Container, Slab
 from dedupstore.container_store import ContainerStore
-from dedupstore.errors import Damaged, StoreFault
+from dedupstore.errors import Damaged, IndexGivenUp, StoreFault
 from dedupstore.gone import Gone
 from dedupstore.opening import StoreFiles
 from dedupstore.pause import Pause
@@ -83,6 +83,9 @@ class DiskCache(ContainerStore):
         """While this holds, a disk that gave nothing is not tried again."""
         self._doubtful = False
         """Whether the index is damaged, so that the next opening has to walk over it."""
+        self._given_up = False
+        """Whether LMDB has given the index up: until the store is opened again, no try to learn would succeed, and each
+        would cost the oldest container."""
 
     # Loop thread
 
@@ -90,6 +93,11 @@ class DiskCache(ContainerStore):
     def _is_away(self) -> bool:
         """True while nothing can be read: the store then has what is in memory, learns nothing, and drops nothing."""
         return "away" in self._alarms
+
+    @property
+    def _learns_nothing(self) -> bool:
+        """True while the disk cannot be expected to take anything."""
+        return self._failing.holds or self._is_away or self._given_up
 
     def _find_elsewhere(self, name: bytes) -> tuple[Place, int] | None:
         with self._lock:
@@ -113,7 +121,12 @@ class DiskCache(ContainerStore):
 
     def _index_failed(self, fault: StoreFault) -> None:
         self._doubtful |= isinstance(fault, Damaged)
-        remedy = "restart to begin an empty one" if self._doubtful else "see to the disk"
+        self._given_up |= isinstance(fault, IndexGivenUp)
+        remedy = "see to the disk"
+        if self._doubtful:
+            remedy = "restart to begin an empty one"
+        elif self._given_up:
+            remedy = "see to the disk, then restart"
         self._alarms["index"] = (
             f"The index of store {self._path} cannot be used ({fault}); {remedy}. Traffic passes unlearned."
         )
@@ -137,13 +150,13 @@ class DiskCache(ContainerStore):
 
     @property
     def write_due(self) -> bool:
-        """As ChunkStore says. Never while writing pauses after a failure: notes are tried as seldom as learning."""
+        """As ChunkStore says. Never while nothing is learned after a failure: notes are tried as seldom."""
         with self._lock:
-            return not (self._doubtful or self._failing.holds or self._is_away) and self._beliefs.due(self._settled)
+            return not (self._doubtful or self._learns_nothing) and self._beliefs.due(self._settled)
 
     def _begin_container(self, writer: int) -> Container | None:
         before = self._seal_open(writer)
-        if len(self._sealed) + len(self._stranded) >= self._most_sealed or self._failing.holds or self._is_away:
+        if len(self._sealed) + len(self._stranded) >= self._most_sealed or self._learns_nothing:
             return None
         slot = self._take_slot()
         if slot is None:

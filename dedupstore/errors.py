@@ -47,6 +47,10 @@ class IndexFull(StoreFault):
     """The index map has no free page left."""
 
 
+class IndexGivenUp(StoreFault):
+    """LMDB takes nothing more until the index is opened again; what it has can be looked up."""
+
+
 class Damaged(StoreFault):
     """What was read is not what was written: a header, a superblock or a page of the index."""
 

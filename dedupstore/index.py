@@ -25,7 +25,7 @@ import lmdb
 
 from dedupstore.beliefs import Notes, PeerNote
 from dedupstore.container import MAX_ENTRIES, Container
-from dedupstore.errors import Damaged, DiskFull, IndexFull, StoreFault
+from dedupstore.errors import Damaged, DiskFull, IndexFull, IndexGivenUp, StoreFault
 from dedupstore.readers import READERS, make_table
 from dedupstore.roster import Row
 from dedupstore.store import Place
@@ -291,7 +291,7 @@ class Index:
     def commit(self, change: Change) -> None:
         """Commit all of the change or nothing; `refresh` makes it visible.
 
-        Raises IndexFull, DiskFull, Damaged or StoreFault.
+        Raises IndexFull, IndexGivenUp, DiskFull, Damaged or StoreFault.
         """
         with self._writing() as txn:
             peers = list(txn.cursor(self._peer).iternext(values=False))
@@ -492,7 +492,7 @@ def _fault(error: Exception) -> StoreFault:
     if isinstance(error, lmdb.MapFullError | lmdb.TxnFullError):
         return IndexFull("the index map is full")
     if isinstance(error, lmdb.PanicError):
-        return StoreFault("since a write to it failed, it needs a restart")
+        return IndexGivenUp("a write to it failed, and LMDB takes nothing more")
     if isinstance(error, _DAMAGED) or code in _NOT_AN_INDEX:
         return Damaged(f"the index is damaged: {words}")
     if code in (errno.ENOSPC, errno.EDQUOT):

@@ -17,6 +17,8 @@ from tests.patience import PATIENCE
 from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk, gives_back_all
 from tests.unit.dedupstore.stores import FIVE, SIZE
 
+ALL = range(A_CONTAINER * SLOTS)
+
 
 def evict_from_cache(store: ChunkStore) -> None:
     """Load so many containers that the first one is no longer in memory."""
@@ -234,8 +236,11 @@ class PanickedEnvironment:
         return self._environment.begin(*args, write=write)
 
 
-def test_an_index_that_lmdb_gave_up_waits_for_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was said to be damaged, and that an empty one would take its place."""
+def test_an_index_that_lmdb_gave_up_waits_for_a_restart(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was said to be damaged, and that an empty one would take its place. And learning was tried again and again,
+    though no try could succeed: each cost the oldest container."""
     made: list[PanickedEnvironment] = []
 
     def opening(*args: Any, **options: Any) -> PanickedEnvironment:
@@ -244,16 +249,25 @@ def test_an_index_that_lmdb_gave_up_waits_for_a_restart(tmp_path: Path, monkeypa
 
     lmdb_open = lmdb.open
     monkeypatch.setattr("dedupstore.index.lmdb.open", opening)
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20)
-    fill(store, range(A_CONTAINER * 2))
+    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    fill(store, ALL)
     made[0].panicked = True
-    fill(store, range(100, 100 + A_CONTAINER))
-    (alarm,) = store.alarms
-    assert "cannot be used (since a write to it failed, it needs a restart); see to the disk" in alarm
-    assert fetch(store, name_of(0)) == chunk(0)
+    fill(store, range(100_000, 100_000 + A_CONTAINER))
+    left = held(store, ALL)
+    assert len(left) > len(ALL) - 3 * A_CONTAINER
+    alarm = store.alarms
+    assert (
+        "cannot be used (a write to it failed, and LMDB takes nothing more); see to the disk, then restart." in alarm[0]
+    )
+    store.remember(b"p" * 16, b"epoch--1")
+    for hour in range(24):
+        clock.now += 3600
+        assert fill(store, range(200_000 + hour, 200_001 + hour)) == [None]
+        assert (store.alarms, store.write_due) == (alarm, False)
+    assert [fetch(store, name_of(number)) for number in left] == [chunk(number) for number in left]
     store.close()
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20)
-    assert held(store, range(A_CONTAINER)) == list(range(A_CONTAINER))
+    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    assert set(held(store, ALL)).issuperset(left)
     assert healthy(store)
     store.close()
 
