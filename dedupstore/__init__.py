@@ -8,8 +8,8 @@ are thought to hold, `reuse` what a larger store would still have held. On disk 
 that `container_file` keeps, and `index` finds chunks in it by LMDB, whose table of `readers` is made before; `gone` has
 what the index has yet to forget, and `scatter` says when a chunk is read alone. `opening` decides whether an existing
 store can be trusted, with `walk` and `nodes` that check the index first, and `lock` keeps a second process out; `parts`
-says what in the directory is the store's, and sets it aside, `fitting` what of it a configured size has room for. What
-lies on disk is written down in FORMAT.md; what can go wrong is in `errors`.
+and `kinds` say what in the directory is the store's, and `parts` sets it aside, `fitting` what of it a configured size
+has room for. What lies on disk is written down in FORMAT.md; what can go wrong is in `errors`.
 """
 
 import time

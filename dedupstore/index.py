@@ -35,9 +35,9 @@ _KEYS_A_PAGE = 32
 """Places of chunks in a page of the index: the average is no less."""
 _SWEEP_DIVISOR = 8
 """If the map has no room for a sweep, it is tried again with so many times fewer places a transaction."""
-_COMPACT = "compact"
-FILES = "data.mdb", "lock.mdb", _COMPACT
-"""The entries that the index makes in its directory."""
+INDEX_FILES = "data.mdb", "lock.mdb"
+COMPACT = "compact"
+"""The entries that the index makes in its directory: files, and a directory for a while."""
 _LEAST_FREE = 1 << 20
 """A disk with fewer free bytes is full."""
 _EPOCH_BYTES = 8
@@ -116,7 +116,7 @@ class Index:
         self._spent: list[lmdb.Transaction[bytes]] = []
         """Former snapshots, which the writer has yet to end."""
         self.map_bytes = map_bytes
-        shutil.rmtree(path / _COMPACT, ignore_errors=True)
+        shutil.rmtree(path / COMPACT, ignore_errors=True)
         with _translated():
             path.mkdir(mode=0o700, exist_ok=True)
             make_table(path / "lock.mdb")
@@ -326,7 +326,7 @@ class Index:
 
     def compacted(self, map_bytes: int) -> "Index":
         """Write the index anew without its free pages, put that in its place, and open it; this object is closed."""
-        fresh = self.path / _COMPACT
+        fresh = self.path / COMPACT
         with _translated():
             fresh.mkdir(mode=0o700)
             self._env.copy(os.fsencode(fresh), compact=True)  # type: ignore[arg-type]  # the stub knows only text

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dedupstore.errors import StoreBusy, StoreUnusable
+from dedupstore.kinds import refuse_all_but_files, refuse_loose_ends
 
 _BYTES = 512
 """Length of the file, always."""
@@ -19,6 +20,8 @@ def holder(directory: Path) -> str:
     Nothing is changed, but a process that wants the store in the same microsecond does not get it.
     """
     with suppress(OSError):
+        if not (directory / "lock").is_file():  # a pipe would not open before somebody writes to it
+            return ""
         file = os.open(directory / "lock", os.O_RDONLY | os.O_CLOEXEC)
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -47,6 +50,8 @@ class StoreLock:
 
     def __init__(self, directory: Path) -> None:
         """Take the lock. Raises StoreBusy, which names the holder, StoreUnusable, or OSError."""
+        refuse_loose_ends(directory, "lock")
+        refuse_all_but_files(directory, "lock")
         self._file = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             self._take(directory)

@@ -80,7 +80,7 @@ def close_files(index: Index, containers: ContainerFile, lock: StoreLock, epochs
 def _open_owned(
     path: Path, lock: StoreLock, sizes: Sizes, clock: Callable[[], float], walk: bool, keep: bool
 ) -> StoreFiles:
-    parts.refuse_loose_ends(path)
+    parts.refuse_missing(path)
     parts.refuse_strangers(path)
     if keep:
         parts.refuse_half(path)

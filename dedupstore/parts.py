@@ -8,16 +8,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dedupstore.errors import DiskFull, StoreUnusable
-from dedupstore.index import FILES
+from dedupstore.index import COMPACT, INDEX_FILES
+from dedupstore.kinds import APART, refuse_all_but_directories, refuse_all_but_files, refuse_loose_ends
 from dedupstore.lock import StoreLock
 from dedupstore.readers import READERS_FULL
 
 _SET_ASIDE_KEPT = 3
 _SET_ASIDE = "set-aside-"
 _PARTS = ("containers", "index")
+_FILES = ("containers", *(f"index/{name}" for name in INDEX_FILES))
 _EMPTY_DISK = "lost+found"
 """`index` may be a disk of its own, and then has this directory."""
-_APART = "name a directory of its own as store.path, or move that away"
 
 _REMEDIES: dict[object, str] = {
     errno.EACCES: "let this user write there",
@@ -72,32 +73,25 @@ def _refuse_links(path: Path, names: tuple[str, ...]) -> None:
 
 
 def refuse_strangers(path: Path) -> None:
-    """Refuse `containers` that is no plain file, and an `index` without a store's files. No store makes these: they are
+    """Refuse parts that are of another kind than a store makes, and an `index` without a store's files. They are
     somebody else's, as are podman's images in /var/lib. Raises StoreUnusable or OSError."""
-    place, index = path / "containers", path / "index"
-    if place.exists() and not place.is_file():
-        kind = "a directory" if place.is_dir() else "a device, a pipe or a socket"
-        raise StoreUnusable(f"store {path}: {place} is {kind}, which no store makes; {_APART}")
+    index = path / "index"
+    refuse_all_but_directories(path, "index", f"index/{COMPACT}")
+    refuse_all_but_files(path, *_FILES)
     found = {entry.name for entry in index.iterdir()} - {_EMPTY_DISK} if index.is_dir() else set()
-    if found and found.isdisjoint(FILES):
-        raise StoreUnusable(f"store {path}: {index / min(found)} is nothing that a store makes; {_APART}")
+    if found and found.isdisjoint((*INDEX_FILES, COMPACT)):
+        raise StoreUnusable(f"store {path}: {index / min(found)} is nothing that a store makes; {APART}")
 
 
-def refuse_loose_ends(path: Path) -> None:
-    """Refuse links that lead nowhere: a disk that is not mounted is no reason to set the rest of the store aside.
-
-    Raises StoreUnusable.
-    """
-    loose = [path / name for name in _PARTS if (path / name).is_symlink() and not (path / name).exists()]
-    if loose:
-        remedy = "mount what it leads to, or delete it"
-        raise StoreUnusable(f"store {path} cannot be opened: {loose[0]} is a link that leads nowhere; {remedy}")
+def refuse_missing(path: Path) -> None:
+    """Refuse links that lead nowhere. Raises StoreUnusable or OSError."""
+    refuse_loose_ends(path, "index", *_FILES)
 
 
 def refuse_half(path: Path) -> None:
     """Refuse a store of which only one half is there: opening it would create the other half, in the way of the one
     that was moved or is not mounted. Raises StoreUnusable."""
-    gone = [part for part in (path / "containers", path / "index" / FILES[0]) if not _present(part)]
+    gone = [part for part in (path / "containers", path / "index" / INDEX_FILES[0]) if not _present(part)]
     if len(gone) == 1:
         remedy = "put it back, or the next start of the site begins an empty store"
         raise StoreUnusable(f"store {path} cannot be opened: {gone[0]} is not there; {remedy}")

@@ -10,6 +10,7 @@ import pytest
 
 from dedupstore import open_store, purge_store
 from dedupstore.errors import StoreUnusable
+from dedupstore.lock import holder
 from tests.conformance.filling import held
 from tests.unit.dedupstore.stores import FIVE, SIZE, opened
 from tests.unit.dedupstore.test_opening import set_aside
@@ -76,6 +77,55 @@ def test_a_device_or_a_pipe_is_somebody_elses(path: Path, action: Callable[[Path
     with pytest.raises(StoreUnusable, match=f"{path}/containers is a device, a pipe or a socket, which no store makes"):
         action(path)
     assert sorted(os.listdir(path)) == ["containers", "lock"]
+
+
+def a_device(place: Path) -> None:
+    place.symlink_to("/dev/null")
+
+
+@pytest.mark.parametrize("name", ["lock", "containers", "index/data.mdb", "index/lock.mdb"])
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, a_device])
+def test_whatever_is_no_file_where_a_store_has_one_stays(
+    filled: Path, name: str, make: Callable[[Path], object]
+) -> None:
+    """A pipe as `data.mdb` hung the start, which only SIGKILL ended; a directory there cost the whole store."""
+    (filled / name).rename(filled.parent / "kept")
+    make(filled / name)
+    for _ in range(2):
+        with pytest.raises(StoreUnusable, match=f"{filled / name} is .*, which no store makes; name a directory of"):
+            opened(filled)
+    assert holder(filled) == ""
+    assert set_aside(filled) == []
+    if (filled / name).is_dir():
+        (filled / name).rmdir()
+    (filled.parent / "kept").rename(filled / name)
+    store = opened(filled)
+    assert held(store, FIVE) == list(FIVE)
+    store.close()
+
+
+@pytest.mark.parametrize("name", ["index", "index/compact"])
+def test_whatever_is_no_directory_where_a_store_has_one_stays(filled: Path, name: str) -> None:
+    """The store was set aside, and its containers with it."""
+    index = filled / "index"
+    if index == filled / name:
+        index.rename(filled.parent / "kept")
+    (filled / name).write_bytes(b"somebody's treasure")
+    with pytest.raises(StoreUnusable, match=f"{filled / name} is no directory, as a store makes it; name a directory"):
+        opened(filled)
+    assert set_aside(filled) == []
+    assert (filled / name).read_bytes() == b"somebody's treasure"
+
+
+@pytest.mark.parametrize("name", ["lock", "index/data.mdb", "index/lock.mdb"])
+def test_a_link_to_itself_leads_nowhere(filled: Path, name: str) -> None:
+    """The remedy was another disk."""
+    (filled / name).unlink()
+    (filled / name).symlink_to((filled / name).name)
+    with pytest.raises(
+        StoreUnusable, match=f"{filled / name} is a link that leads nowhere; mount what it leads to, or"
+    ):
+        opened(filled)
 
 
 def test_so_is_what_else_lies_in_a_directory_called_index(path: Path) -> None:
