@@ -14,7 +14,7 @@ from dedupstore import parts
 from dedupstore.beliefs import PeerNote
 from dedupstore.container import Layout
 from dedupstore.container_file import BEGINNING_BYTES, ContainerFile, FileSlots
-from dedupstore.errors import Damaged, IndexFull, StoreFault, StoreUnusable
+from dedupstore.errors import Away, Damaged, IndexFull, StoreFault, StoreUnusable
 from dedupstore.fitting import LEAST_BYTES, Sizes, fit
 from dedupstore.index import Index, Meta
 from dedupstore.lock import StoreLock
@@ -180,7 +180,7 @@ def _identify(containers: ContainerFile, index: Index, new: Layout, walked: bool
         return _begin(containers, new)
     if meta.version != 1:
         raise Damaged(f"the index is of version {meta.version}, this software knows 1")
-    if containers.identity() != meta.identity:
+    if _identity(index.path.parent, containers) != meta.identity:
         raise Damaged("`containers` and `index` belong to different stores")
     containers.complete()
     if walked or not meta.clean:
@@ -188,6 +188,15 @@ def _identify(containers: ContainerFile, index: Index, new: Layout, walked: bool
             _walk(index.path, containers)
         index.check()
     return meta
+
+
+def _identity(path: Path, containers: ContainerFile) -> bytes:
+    try:
+        return containers.identity()
+    except Away as fault:  # it may be back soon, so nothing is set aside; or one place is bad, which is hard to tell
+        wrong = f"store {path} cannot be opened: its superblock cannot be read ({fault})"
+        remedy = "see to the disk; if nothing else is wrong with it, purge the store, which then begins anew"
+        raise StoreUnusable(f"{wrong}; {remedy}") from fault
 
 
 def _begin(containers: ContainerFile, layout: Layout) -> Meta:

@@ -27,6 +27,7 @@ _REMEDIES: dict[object, str] = {
     " volume)",
     errno.ENOSPC: "make room on the disk",
     errno.EDQUOT: "raise the quota",
+    errno.EMFILE: "let this process open more files (ulimit -n)",
     errno.ENOMEM: "lower store.size, or let this process map more (ulimit -v)",
     errno.EINVAL: "configure a path on a local disk",
     errno.ENODEV: "configure a path on a local disk",

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from dedupstore import purge_store
 from dedupstore.errors import StoreUnusable
 from tests.conformance.filling import healthy, held
 from tests.unit.dedupstore.failing_disk import Disk
@@ -90,6 +91,33 @@ def test_a_disk_of_which_nothing_can_be_read_costs_no_store(
     assert held(store, FIVE) == list(FIVE)
     assert healthy(store)
     store.close()
+
+
+def test_a_superblock_that_cannot_be_read_is_named(filled: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If that place alone is bad, no word led to a site that runs again: the disk was said to have failed."""
+    disk.read_error = errno.EIO
+    for _ in range(2):
+        with pytest.raises(
+            StoreUnusable, match=r"its superblock cannot be read \(.*Input/output.*\); .* purge the store"
+        ):
+            opened(filled)
+    assert not list(filled.glob("set-aside-*"))
+    purge_store(filled)
+    monkeypatch.undo()
+    store = opened(filled)
+    assert healthy(store)
+    store.close()
+
+
+def test_a_process_that_may_open_no_more_files_is_told_so(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not that the disk is to blame."""
+
+    def no_more(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr("dedupstore.index.lmdb.open", no_more)
+    with pytest.raises(StoreUnusable, match=r"Too many open files; let this process open more files \(ulimit -n\)"):
+        opened(filled)
 
 
 def test_a_directory_that_cannot_be_listed_leaves_nothing_open(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
