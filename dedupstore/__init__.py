@@ -5,11 +5,12 @@ A guided tour. `fingerprint` names a chunk and `chunker` finds where one ends. `
 holds them. Both keep chunks in a `container`, some MiB that are filled in order of arrival, and both share what
 `container_store` does with containers in memory. `roster` says which container is evicted next, `beliefs` what peers
 are thought to hold, `reuse` what a larger store would still have held. On disk a container takes a slot of the file
-that `container_file` keeps, and `index` finds chunks in it by LMDB, whose table of `readers` is made before; `gone` has
-what the index has yet to forget, and `scatter` says when a chunk is read alone. `opening` decides whether an existing
-store can be trusted, with `walk` and `nodes` that check the index first, and `lock` keeps a second process out; `parts`
-and `kinds` say what in the directory is the store's, and `parts` sets it aside, `fitting` what of it a configured size
-has room for. What lies on disk is written down in FORMAT.md; what can go wrong is in `errors`.
+that `container_file` keeps, and `index` finds chunks in it by LMDB, whose table of `readers` is made before. `records`
+are what lies in it, a `change` is one transaction of it; `gone` has what it has yet to forget, and `scatter` says when
+a chunk is read alone. `opening` decides whether an existing store can be trusted, with `walk` and `nodes` that
+check the index first, and `lock` keeps a second process out; `parts` and `kinds` say what in the directory is the
+store's, and `parts` sets it aside, `fitting` what of it a configured size has room for. What lies on disk is written
+down in FORMAT.md; what can go wrong is in `errors`.
 """
 
 import time

@@ -11,11 +11,11 @@ from itertools import accumulate, islice, takewhile
 from os import PathLike
 from pathlib import Path
 
+from dedupstore.change import Change
 from dedupstore.container import Container, Layout
 from dedupstore.disk_cache import MOST_UNWRITTEN
 from dedupstore.disk_reads import DiskReads
 from dedupstore.errors import DiskFull, FileTooLong, IndexFull, StoreFault, StoreUnusable
-from dedupstore.index import Change
 from dedupstore.opening import close_files, open_files
 from dedupstore.parts import warn_of_copies
 from dedupstore.pause import Pause

@@ -2,10 +2,12 @@
 
 from typing import NamedTuple
 
+from dedupstore.change import Change
 from dedupstore.container import LARGE, PAGE_BYTES, SMALL, Layout
 from dedupstore.container_file import ContainerFile
 from dedupstore.errors import StoreUnusable
-from dedupstore.index import Change, Index, Meta
+from dedupstore.index import Index
+from dedupstore.records import Meta
 from dedupstore.roster import Row
 
 LEAST_BYTES = 64 << 20

@@ -1,6 +1,6 @@
 """What is gone from the store on disk but not yet from its index: containers, and single chunks of others."""
 
-from dedupstore.index import Change
+from dedupstore.change import Change
 
 
 class Gone:

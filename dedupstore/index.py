@@ -13,20 +13,33 @@ page first, without the GIL. Calls that read through the snapshot, and `refresh`
 import errno
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from struct import Struct
 from struct import error as StructError
-from typing import NamedTuple
 
 import lmdb
 
 from dedupstore.beliefs import Notes, PeerNote
-from dedupstore.container import MAX_ENTRIES, Container
+from dedupstore.change import Change
+from dedupstore.container import Container
 from dedupstore.errors import Damaged, DiskFull, IndexFull, IndexGivenUp, StoreFault
 from dedupstore.readers import READERS, make_table
+from dedupstore.records import (
+    ID,
+    PLACE,
+    U64,
+    Meta,
+    pack_bits,
+    pack_meta,
+    pack_note,
+    pack_row,
+    places,
+    unpack_bits,
+    unpack_meta,
+    unpack_note,
+    unpack_row,
+)
 from dedupstore.roster import Row
 from dedupstore.store import Place
 from dedupstore.walk import problems
@@ -40,16 +53,6 @@ COMPACT = "compact"
 """The entries that the index makes in its directory: files, and a directory for a while."""
 _LEAST_FREE = 1 << 20
 """A disk with fewer free bytes is full."""
-_EPOCH_BYTES = 8
-"""Length of an epoch, as peers are told of it."""
-_MOST_ID = 1 << 63
-"""The highest id of a container that is believed: no store gets so far, and there are no numbers for many more."""
-_CHUNK = Struct("<QHII")
-_ROW = Struct("<IHIQQ")
-"""Values of the databases `chunk` and `container`."""
-_ID = Struct(">Q")
-_U64 = Struct("<Q")
-_BITMAP_BYTES = MAX_ENTRIES // 8
 _DAMAGED = (
     lmdb.CorruptedError,
     lmdb.InvalidError,
@@ -60,47 +63,6 @@ _DAMAGED = (
     StructError,
 )
 _NOT_AN_INDEX = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EINVAL)
-
-
-@dataclass(slots=True)
-class Change:
-    """What one transaction changes."""
-
-    next: int
-    """The id that the next container will get."""
-    removed: Mapping[int, list[bytes]] = field(default_factory=dict)
-    """Containers that are removed, with the fingerprints in them as far as they are known."""
-    added: list[tuple[Container, Row]] = field(default_factory=list)
-    lost: Mapping[bytes, int] = field(default_factory=dict)
-    """Chunks that turned out invalid, each with its container."""
-    rows: dict[int, Row] = field(default_factory=dict)
-    """Rows of containers that lost chunks."""
-    notes: Notes | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self.removed or self.added or self.lost or self.rows or self.notes)
-
-    def forget(self, container: int) -> None:
-        """The container was removed since the change was put together: note nothing about it."""
-        self.rows.pop(container, None)
-        if self.notes is not None:
-            self.notes.bits = {key: bits for key, bits in self.notes.bits.items() if key[1] != container}
-
-    @property
-    def keys(self) -> int:
-        """How many keys of the index it touches, more or less."""
-        names = sum(len(names) for names in self.removed.values())
-        return names + sum(len(container.fingerprints) for container, _ in self.added) + len(self.lost)
-
-
-class Meta(NamedTuple):
-    """The store's own data in the index."""
-
-    version: int
-    identity: bytes
-    epochs: tuple[bytes, ...]
-    next: int
-    clean: bool
 
 
 class Index:
@@ -170,17 +132,17 @@ class Index:
         """Container, entry, offset in the container's data and length in bytes, as the index has them."""
         try:
             value = self._snapshot().get(name, None, self._chunk)
-            return None if value is None else _CHUNK.unpack(value)
+            return None if value is None else PLACE.unpack(value)
         except (lmdb.Error, StructError) as error:
             raise _fault(error) from error
 
     def belief(self, peer: bytes, container: int) -> int:
         """The bitmap that was written down for that peer's store and container, or 0."""
         try:
-            value = self._snapshot().get(peer + _ID.pack(container), b"", self._belief)
+            value = self._snapshot().get(peer + ID.pack(container), b"", self._belief)
         except lmdb.Error as error:
             raise _fault(error) from error
-        return int.from_bytes(value, "little")
+        return unpack_bits(value)
 
     def refresh(self) -> None:
         """From now on, look up in the index as the last commit left it."""
@@ -200,25 +162,23 @@ class Index:
         """The store's own data, or None in an empty index. Raises Damaged if it makes no sense."""
         with _translated(), self._env.begin(self._meta) as txn:
             values = dict(txn.cursor())
-        if not values:
-            return None
-        return _meta(values)
+        return unpack_meta(values) if values else None
 
     def rows(self) -> list[tuple[int, Row]]:
         """All containers, oldest first."""
         with _translated(), self._env.begin(self._container) as txn:
-            return [(_ID.unpack(key)[0], _unpack_row(value)) for key, value in txn.cursor()]
+            return [(ID.unpack(key)[0], unpack_row(value)) for key, value in txn.cursor()]
 
     def check(self) -> None:
         """Raise Damaged if the place of a chunk is malformed, which no walk over the pages sees."""
         with _translated(), self._env.begin(self._chunk) as txn:
             for value in txn.cursor().iternext(keys=False, values=True):
-                _CHUNK.unpack(value)
+                PLACE.unpack(value)
 
     def peers(self) -> dict[bytes, PeerNote]:
         """All peers' stores that are remembered."""
         with _translated(), self._env.begin(self._peer) as txn:
-            return {peer: PeerNote(value[8:] or None, _U64.unpack_from(value)[0]) for peer, value in txn.cursor()}
+            return {peer: unpack_note(value) for peer, value in txn.cursor()}
 
     def chunks(self) -> int:
         """Number of chunks that the index has a place for."""
@@ -269,15 +229,8 @@ class Index:
 
     def begin(self, meta: Meta) -> None:
         """Note that the store is open, from now on under its newest epoch, and take the first snapshot."""
-        values = {
-            b"version": meta.version.to_bytes(4, "little"),
-            b"identity": meta.identity,
-            b"epochs": b"".join(meta.epochs),
-            b"next": _U64.pack(meta.next),
-            b"clean": bytes([meta.clean]),
-        }
         with self._writing() as txn:
-            for key, value in values.items():
+            for key, value in pack_meta(meta).items():
                 txn.put(key, value, db=self._meta)
         self._renew()
         self.refresh()
@@ -300,12 +253,12 @@ class Index:
             for held, row in change.added:
                 self._add(txn, held, row)
             for name, container in change.lost.items():
-                self._lose(txn, name, _U64.pack(container))
+                self._lose(txn, name, U64.pack(container))
             for container, row in change.rows.items():
-                txn.put(_ID.pack(container), _pack_row(row), db=self._container)
+                txn.put(ID.pack(container), pack_row(row), db=self._container)
             if change.notes:
                 self._note(txn, change.notes)
-            txn.put(b"next", _U64.pack(change.next), db=self._meta)
+            txn.put(b"next", U64.pack(change.next), db=self._meta)
         self._renew()
 
     def sweep(self, alive: Callable[[int], bool], most: int = 4096) -> None:
@@ -357,10 +310,10 @@ class Index:
             self._spent.pop().abort()
 
     def _remove(self, txn: "lmdb.Transaction[bytes]", container: int, names: list[bytes], peers: list[bytes]) -> None:
-        mark = _U64.pack(container)
+        mark = U64.pack(container)
         for name in names:
             self._lose(txn, name, mark)
-        key = _ID.pack(container)
+        key = ID.pack(container)
         txn.delete(key, db=self._container)
         for peer in peers:
             txn.delete(peer + key, db=self._belief)
@@ -372,22 +325,17 @@ class Index:
             txn.delete(name, db=self._chunk)
 
     def _add(self, txn: "lmdb.Transaction[bytes]", held: Container, row: Row) -> None:
-        places = (
-            (name, _CHUNK.pack(held.id, entry, held.offsets[entry] - held.offsets[0], held.length(entry)))
-            for entry, name in enumerate(held.fingerprints)
-        )
-        txn.cursor(self._chunk).putmulti(places)
-        txn.put(_ID.pack(held.id), _pack_row(row), db=self._container)
+        txn.cursor(self._chunk).putmulti(places(held))
+        txn.put(ID.pack(held.id), pack_row(row), db=self._container)
 
     def _note(self, txn: "lmdb.Transaction[bytes]", notes: Notes) -> None:
         for peer in notes.disbelieved:
             txn.delete(peer, db=self._peer)
             self._drop_beliefs(txn, peer)
         for peer, note in notes.peers.items():
-            txn.put(peer, _U64.pack(note.seen) + (note.epoch or b""), db=self._peer)
+            txn.put(peer, pack_note(note), db=self._peer)
         for (peer, container), bits in notes.bits.items():
-            bitmap = bits.to_bytes(_BITMAP_BYTES, "little").rstrip(b"\0")
-            txn.put(peer + _ID.pack(container), bitmap, db=self._belief)
+            txn.put(peer + ID.pack(container), pack_bits(bits), db=self._belief)
 
     def _drop_beliefs(self, txn: "lmdb.Transaction[bytes]", peer: bytes) -> None:
         cursor = txn.cursor(self._belief)
@@ -402,7 +350,7 @@ class Index:
         cursor = txn.cursor(self._chunk)
         found = cursor.set_range(start) if start else cursor.first()
         while found:
-            if alive(_U64.unpack_from(cursor.value())[0]):
+            if alive(U64.unpack_from(cursor.value())[0]):
                 found = cursor.next()
                 continue
             if most == 0:
@@ -448,32 +396,6 @@ def _readers(table: str) -> Iterator[tuple[int, str]]:
         fields = line.split()
         if len(fields) == 3 and fields[0].isdigit():
             yield int(fields[0]), fields[2]
-
-
-def _unpack_row(value: bytes) -> Row:
-    slot, entries, used, sealed, before = _ROW.unpack(value)
-    return Row(slot, entries, used, sealed, settled=True, before=before)
-
-
-def _pack_row(row: Row) -> bytes:
-    return _ROW.pack(row.slot, row.entries, row.bytes, row.sealed, row.before)
-
-
-def _meta(values: dict[bytes, bytes]) -> Meta:
-    try:
-        epochs = values[b"epochs"]
-        meta = Meta(
-            int.from_bytes(values[b"version"], "little"),
-            values[b"identity"],
-            tuple(epochs[start : start + _EPOCH_BYTES] for start in range(0, len(epochs), _EPOCH_BYTES)),
-            _U64.unpack(values[b"next"])[0],
-            values[b"clean"] == b"\1",
-        )
-    except Exception as error:
-        raise Damaged("the index lacks the store's own data") from error
-    if len(epochs) % _EPOCH_BYTES or meta.next > _MOST_ID:
-        raise Damaged("the store's own data in the index make no sense")
-    return meta
 
 
 @contextmanager

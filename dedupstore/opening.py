@@ -16,8 +16,9 @@ from dedupstore.container import Layout
 from dedupstore.container_file import BEGINNING_BYTES, ContainerFile, FileSlots
 from dedupstore.errors import Away, Damaged, IndexFull, StoreFault, StoreUnusable
 from dedupstore.fitting import LEAST_BYTES, Sizes, fit
-from dedupstore.index import Index, Meta
+from dedupstore.index import Index
 from dedupstore.lock import StoreLock
+from dedupstore.records import Meta
 from dedupstore.roster import Row
 from dedupstore.walk import problems
 

@@ -15,9 +15,10 @@ import lmdb
 import pytest
 
 from dedupstore import open_store
+from dedupstore.change import Change
 from dedupstore.container import Container
 from dedupstore.disk import CACHE_BYTES
-from dedupstore.index import Change, Index
+from dedupstore.index import Index
 from dedupstore.roster import Row
 from dedupstore.store import ChunkStore
 from proxy.doctor.resources import INDEXED

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from dedupstore import open_store
+from dedupstore.change import Change
 from dedupstore.errors import ChunkMissing, DiskFull
-from dedupstore.index import Change, Index
+from dedupstore.index import Index
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of, put
 from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk, gives_back_all

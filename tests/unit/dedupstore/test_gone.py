@@ -4,8 +4,8 @@ from pathlib import Path
 
 import lmdb
 
+from dedupstore.change import Change
 from dedupstore.gone import Gone
-from dedupstore.index import Change
 from dedupstore.roster import Row
 from tests.conformance.filling import A_CONTAINER, fill
 from tests.unit.dedupstore.stores import opened

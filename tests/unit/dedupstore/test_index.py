@@ -11,9 +11,10 @@ import lmdb
 import pytest
 
 from dedupstore.beliefs import Notes, PeerNote
+from dedupstore.change import Change
 from dedupstore.container import MAX_ENTRIES, Container
 from dedupstore.errors import Damaged, IndexFull, StoreFault
-from dedupstore.index import Change, Index
+from dedupstore.index import Index
 from dedupstore.roster import Row
 from dedupstore.store import CONTAINER_BYTES
 from dedupstore.walk import problems

@@ -10,7 +10,8 @@ import pytest
 
 from dedupstore import container_file
 from dedupstore.errors import StoreUnusable
-from dedupstore.index import Index, Meta
+from dedupstore.index import Index
+from dedupstore.records import Meta
 from tests.conformance.filling import healthy
 from tests.unit.dedupstore.stores import failing, opened
 

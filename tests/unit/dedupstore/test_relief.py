@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from dedupstore import open_store
+from dedupstore.change import Change
 from dedupstore.container import LARGE
 from dedupstore.errors import ChunkInvalid, IndexFull
-from dedupstore.index import Change, Index
+from dedupstore.index import Index
 from tests.conformance.filling import A_CONTAINER, fetch, fill, name_of, put
 from tests.unit.dedupstore.test_disk_faults import damage
 
