@@ -216,10 +216,12 @@ class DiskStore(DiskReads):
             warn_of_copies(self._path, self._alarms)
 
     def _probe_due(self) -> bool:
-        return "write" in self._alarms and not (self._sealed or self._failing.holds)
+        failing = "write" in self._alarms or ("index" in self._alarms and not self._doubtful)
+        return failing and not (self._sealed or self._learns_nothing)
 
     def _probe(self) -> None:
-        """See whether the disk takes data again: if little comes, it may be days until a container is full."""
+        """See whether the disk takes data again: if little comes, it may be days until a container is full. (Whether
+        the index does is seen by the transaction that follows.)"""
         try:
             self._file.probe()
         except StoreFault as fault:  # also of a full disk: making room here would cost a container each second
@@ -307,7 +309,7 @@ class DiskStore(DiskReads):
 
     def _commit(self, written: list[Container]) -> None:
         change = self._change(written)
-        if not change:
+        if not change and "index" not in self._alarms:
             return
         try:
             self._make_room_in_index(change)

@@ -218,40 +218,70 @@ def test_containers_that_cannot_be_read_leave_their_slots_to_others(
     store.close()
 
 
-class PanickedEnvironment:
-    """LMDB's, whose write of a first page has failed: nothing more is written before it is opened anew."""
+class FailingEnvironment:
+    """LMDB's, which writes nothing while it is told to fail."""
 
     def __init__(self, environment: Any) -> None:
         self._environment = environment
-        self.panicked = False
+        self.error: lmdb.Error | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._environment, name)
 
     def begin(self, *args: Any, write: bool = False) -> Any:
-        if write and self.panicked:
-            error: Any = lmdb.PanicError("mdb_txn_begin: MDB_PANIC")
-            error.code = -30795
-            raise error
+        if write and self.error is not None:
+            raise self.error
         return self._environment.begin(*args, write=write)
 
 
-def test_an_index_that_lmdb_gave_up_waits_for_a_restart(
-    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It was said to be damaged, and that an empty one would take its place. And learning was tried again and again,
-    though no try could succeed: each cost the oldest container."""
-    made: list[PanickedEnvironment] = []
+@pytest.fixture
+def environments(monkeypatch: pytest.MonkeyPatch) -> list[FailingEnvironment]:
+    """Those that stores will open."""
+    made: list[FailingEnvironment] = []
 
-    def opening(*args: Any, **options: Any) -> PanickedEnvironment:
-        made.append(PanickedEnvironment(lmdb_open(*args, **options)))
+    def opening(*args: Any, **options: Any) -> FailingEnvironment:
+        made.append(FailingEnvironment(lmdb_open(*args, **options)))
         return made[-1]
 
     lmdb_open = lmdb.open
     monkeypatch.setattr("dedupstore.index.lmdb.open", opening)
+    return made
+
+
+def lmdb_error(kind: type[lmdb.Error], code: int) -> lmdb.Error:
+    error: Any = kind("mdb_txn_commit")
+    error.code = code
+    return error  # type: ignore[no-any-return]
+
+
+def test_an_index_that_can_be_written_again_is_an_alarm_no_longer(
+    environments: list[FailingEnvironment], store: ChunkStore, clock: Clock
+) -> None:
+    """It stood until the next container was full, and where little is learned that may take days."""
+    fill(store, range(A_CONTAINER))
+    environments[0].error = lmdb_error(lmdb.Error, errno.EIO)
+    fill(store, range(100, 100 + A_CONTAINER))
+    assert "The index of store" in store.alarms[0]
+    assert (len(store.alarms), store.write_due) == (1, False), "it is not tried at once"
+    clock.now += 11
+    assert store.write_due
+    store.write()
+    assert (len(store.alarms), store.write_due) == (1, False), "it failed again"
+    environments[0].error = None
+    clock.now += 21
+    assert store.write_due
+    store.write()
+    assert (healthy(store), store.write_due) == (True, False)
+
+
+def test_an_index_that_lmdb_gave_up_waits_for_a_restart(
+    environments: list[FailingEnvironment], tmp_path: Path, clock: Clock
+) -> None:
+    """It was said to be damaged, and that an empty one would take its place. And learning was tried again and again,
+    though no try could succeed: each cost the oldest container."""
     store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
     fill(store, ALL)
-    made[0].panicked = True
+    environments[0].error = lmdb_error(lmdb.PanicError, -30795)
     fill(store, range(100_000, 100_000 + A_CONTAINER))
     left = held(store, ALL)
     assert len(left) > len(ALL) - 3 * A_CONTAINER
