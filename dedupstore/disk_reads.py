@@ -28,6 +28,8 @@ class DiskReads(DiskCache):
         super().__init__(files, figures, cache_bytes, clock)
         self._read_ahead = 0
         """Bytes of the index file that were read ahead."""
+        self._dropped_last = False
+        """Whether the container that the disk was last asked for was dropped."""
 
     # Reader; methods that begin with an underscore: writer, too
 
@@ -125,17 +127,23 @@ class DiskReads(DiskCache):
                 self._scatter.loaded(container, measured=measured)
 
     def _from_disk(self, container: int, read: Callable[[], T]) -> T | None:
-        """What is read of a container. None if it cannot be read, and so was dropped; or if nothing can be."""
+        """What is read of a container. None if it cannot be read, and so was dropped; or if the disk is away.
+
+        It is, too, if it gives the superblock but has given no container since one was dropped: a part of it may be
+        away, and each container there that is asked for meanwhile would be dropped.
+        """
         try:
             found = read()
         except StoreFault as fault:
             with self._lock:
-                if isinstance(fault, Away):
+                if isinstance(fault, Away) or (self._dropped_last and not isinstance(fault, Damaged)):
                     self._go_away(fault)
                 else:
                     self._abandon(container, fault)
+                    self._dropped_last = True
             return None
         with self._lock:
+            self._dropped_last = False
             self._alarms.pop("read", None)
             self._figures.loads += 1
         return found
@@ -185,7 +193,7 @@ class DiskReads(DiskCache):
         if not isinstance(fault, Damaged):
             self._alarms["read"] = f"Chunks of store {self._path} cannot be read and are dropped ({fault}); see to it."
 
-    def _go_away(self, fault: Away) -> None:
+    def _go_away(self, fault: StoreFault) -> None:
         self._alarms["away"] = (
             f"Store {self._path} waits for its disk, which gives nothing ({fault}); see to that, and restart if this"
             " stays though it works again. Traffic passes unlearned."
@@ -206,6 +214,7 @@ class DiskReads(DiskCache):
             with self._lock:
                 self._alarms.pop("away", None)
                 self._away.end()
+                self._dropped_last = False
 
     def _names(self, container: int) -> list[bytes]:
         with self._lock:

@@ -202,8 +202,10 @@ def test_containers_that_cannot_be_read_leave_their_slots_to_others(
     evict_from_cache(store)
     disk.slots_error = errno.EIO
     for number in range(0, A_CONTAINER * 3, A_CONTAINER):
+        disk.slots_error = errno.EIO
         store.load(name_of(number))
-    disk.slots_error = 0
+        disk.slots_error = 0
+        store.load(name_of(A_CONTAINER * 3 + number))
     assert store.figures().containers == SLOTS - 3
     if restart:
         store.close()
