@@ -79,6 +79,8 @@ class DiskCache(ContainerStore):
         self._gone = Gone()
         self._failing = Pause(clock, _FIRST_PAUSE, _LONGEST_PAUSE)
         """While this holds, nothing is learned."""
+        self._is_away = False
+        """While nothing can be read: the store then has what is in memory, learns nothing, and drops nothing."""
         self._away = Pause(clock, _FIRST_AWAY, _LONGEST_AWAY)
         """While this holds, a disk that gave nothing is not tried again."""
         self._doubtful = False
@@ -88,11 +90,6 @@ class DiskCache(ContainerStore):
         would cost the oldest container."""
 
     # Loop thread
-
-    @property
-    def _is_away(self) -> bool:
-        """True while nothing can be read: the store then has what is in memory, learns nothing, and drops nothing."""
-        return "away" in self._alarms
 
     @property
     def _learns_nothing(self) -> bool:

@@ -194,6 +194,7 @@ class DiskReads(DiskCache):
             self._alarms["read"] = f"Chunks of store {self._path} cannot be read and are dropped ({fault}); see to it."
 
     def _go_away(self, fault: StoreFault) -> None:
+        self._is_away = True
         self._alarms["away"] = (
             f"Store {self._path} waits for its disk, which gives nothing ({fault}); see to that, and restart if this"
             " stays though it works again. Traffic passes unlearned."
@@ -212,6 +213,7 @@ class DiskReads(DiskCache):
                 self._go_away(fault)
         else:
             with self._lock:
+                self._is_away = False
                 self._alarms.pop("away", None)
                 self._away.end()
                 self._dropped_last = False
