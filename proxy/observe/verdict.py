@@ -135,13 +135,15 @@ def with_rates(figures: Figures, recent: Recent) -> Figures:
 
 
 def judge(times: Times, figures: Figures) -> Verdict:
-    """The limit that took most of that time."""
+    """The limit that took most of that time. While the peer is out of reach it is that, whatever was before."""
     if not any(times.values()):
         return _nothing_yet(figures)
     limits: Counter[Limit] = Counter()
     for state, time in times.items():
         limits[_limit(state, figures)] += time
     limit = max(limits, key=lambda one: (limits[one], -_ORDER.index(one)))
+    if not figures.reachable and Limit.OUTAGE in limits:
+        limit = Limit.OUTAGE
     share = limits[limit] / sum(times.values())
     return Verdict(limit, share, _WORDS[limit](figures, times, share))
 

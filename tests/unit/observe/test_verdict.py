@@ -251,6 +251,16 @@ def test_before_anything_is_known(times: Times) -> None:
     assert (away.limit, away.words) == (Limit.OUTAGE, "there is no lane to west")
 
 
+def test_while_the_peer_is_out_of_reach_it_is_that() -> None:
+    """Health says so at once, and beside it the verdict said for five seconds that the source was idle."""
+    times = account(source=9, outage=1)
+    away = judge(times, replace(FIGURES, reachable=False))
+    assert (away.limit, away.share) == (Limit.OUTAGE, 0.1)
+    assert away.words == "west could not be reached for 10% of the time"
+    assert judge(times, FIGURES).limit is Limit.SOURCE, "it is back"
+    assert judge(account(source=9), replace(FIGURES, reachable=False)).limit is Limit.SOURCE, "no second of it is over"
+
+
 @pytest.mark.parametrize(
     ("rate", "words"), [(0, "0 Mbit/s"), (125, "0.001 Mbit/s"), (124.95e6, "1,000 Mbit/s"), (5e9, "40,000 Mbit/s")]
 )
