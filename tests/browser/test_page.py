@@ -51,6 +51,24 @@ def test_nothing_scrolls_sideways_on_a_phone(stage: Stage, window: OpenWindow) -
     assert page.axe() == []
 
 
+@pytest.mark.parametrize("width", [1400, 900, 870, 860])
+def test_nothing_is_cut_or_torn_on_half_a_screen(stage: Stage, window: OpenWindow, width: int) -> None:
+    """Shares left their panel, times of day were broken between their digits, and names stood letter under letter."""
+    page = window(stage.url, width=width)
+    page.until_shown()
+    page.until_text("#events-table", "IST-102")
+    cut = """[...document.querySelectorAll('.panel, .panel > *')]
+        .filter((one) => !one.matches('.unseen') && one.scrollWidth > one.clientWidth)
+        .map((one) => `${one.textContent.slice(0, 40)}: ${one.scrollWidth} > ${one.clientWidth}`)"""
+    torn = """[...document.querySelectorAll('#ladder tbody th > span')]
+        .filter((one) => one.offsetHeight > 3.2 * parseFloat(getComputedStyle(one).fontSize))
+        .map((one) => one.textContent)"""
+    broken = "[...document.querySelectorAll('.whole > span')].filter((one) => one.getClientRects().length > 1).length"
+    assert page.page.evaluate(cut) == []
+    assert page.page.evaluate(torn) == []
+    assert page.page.evaluate(broken) == 0
+
+
 @pytest.mark.parametrize("width", [390, 320])
 def test_the_longest_names_fit_on_a_phone(stage: Stage, window: OpenWindow, width: int) -> None:
     """Names of peers and forwards have up to 63 characters, and are what can be chosen from."""

@@ -23,7 +23,7 @@ export class Events {
     this.table = new Table(
       byId("events-table"),
       [
-        { name: "When", value: (row) => moment(row.time) },
+        { name: "When", whole: true, value: (row) => moment(row.time) },
         { name: "Severity", draw: (cell, row) => badge(cell, row.severity, row.severity) },
         { name: "Code", value: (row) => row.code },
         { name: "About", value: (row) => row.subject },

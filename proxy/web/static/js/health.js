@@ -23,7 +23,7 @@ export class Health {
       [
         { name: "Part", value: (row) => [row.name, row.under] },
         { name: "State", draw: (cell, row) => badge(cell, row.level) },
-        { name: "Since", value: (row) => moment(row.since) },
+        { name: "Since", whole: true, value: (row) => moment(row.since) },
         { name: "Round trip", number: true, value: (row) => (row.link ? latency(row.link.round_trip_seconds) : "") },
         { name: "Loss", number: true, value: (row) => (row.link ? percent(row.link.loss) : "") },
         { name: "Sends", number: true, value: (row) => (row.link ? rate(row.link.sent_bits_per_second) : "") },
@@ -125,7 +125,7 @@ function steps(health) {
       under: tunnel.state,
       ...common(tunnel),
       link: tunnel,
-      window: `${size(tunnel.unacked_bytes)} on its way`,
+      window: [size(tunnel.unacked_bytes), "on its way"],
       outages: `${count(tunnel.outages)}, ${count(tunnel.resumed)}`,
     });
     for (const lane of list(tunnel.lanes)) rows.push(laneRow(peer, lane));

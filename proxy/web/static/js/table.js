@@ -6,9 +6,10 @@ import { h, reconcile, set, text } from "./dom.js";
 const UNANSWERED = "No answer yet.";
 
 /**
- * A table for `place`. Columns are { name, value(row), number, wide, fill, draw(cell, row) }: `value` gives text, or
- * [text, under]; `draw` fills a cell itself. The first column names the row. Options: caption, empty (said instead of
- * a table without rows; before the first answer that would be a claim), key(row), depth(row).
+ * A table for `place`. Columns are { name, value(row), number, whole, wide, fill, draw(cell, row) }: `value` gives text,
+ * or [text, under]; `draw` fills a cell itself; what is `whole` is never broken. The first column names the row.
+ * Options: caption, empty (said instead of a table without rows; before the first answer that would be a claim),
+ * key(row), depth(row).
  */
 export class Table {
   constructor(place, columns, { caption = "", empty = "", key, depth = () => null }) {
@@ -48,7 +49,7 @@ export class Table {
   make() {
     const cells = this.columns.map((column, index) =>
       index === 0
-        ? h("th", { scope: "row", role: "rowheader" })
+        ? h("th", { scope: "row", role: "rowheader", class: classOf(column) })
         : h("td", { role: "cell", "data-label": column.name, class: classOf(column) }),
     );
     return h("tr", { role: "row" }, ...cells);
@@ -66,7 +67,7 @@ export class Table {
 }
 
 function classOf(column) {
-  return [column.number && "number", column.wide && "wide", column.fill && "fill"].filter(Boolean).join(" ") || null;
+  return ["number", "whole", "wide", "fill"].filter((name) => column[name]).join(" ") || null;
 }
 
 /** Text in a cell, and smaller text under it. */
