@@ -41,7 +41,7 @@ MOST = 2.0
 """Percent of throughput, and of CPU time for a byte, that they may cost."""
 _REQUEST = b"GET /api/v1/live HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
 _READ = 1 << 20
-POLLS = {"history?range=1h": 5.0, "streams": 4.0, "status": 5.0, "store": 10.0}
+POLLS = {"history?range=1h": 5.0, "status?streams=none": 5.0, "store": 10.0}
 """What a page asks for, and every how many seconds."""
 
 

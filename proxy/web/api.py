@@ -119,7 +119,8 @@ class Api:
         )
 
     async def _status(self, request: web.Request) -> web.Response:
-        return await self._json(request, self._fresh.snapshot)
+        wanted = _parameters(request)
+        return await self._json(request, self._site.measured if wanted["streams"] else self._fresh.snapshot, wanted)
 
     async def _health(self, request: web.Request) -> web.Response:
         return await self._json(request, lambda: self._site.watch.health)

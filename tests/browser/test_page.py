@@ -123,6 +123,25 @@ def test_a_healthy_site_is_calm(stage: Stage, window: OpenWindow) -> None:
     assert page.page.locator("#reasons-panel").is_hidden()
 
 
+def test_streams_are_asked_for_only_where_they_do_not_come_by_themselves(stage: Stage, window: OpenWindow) -> None:
+    """A site describes each of its thousand streams for whoever asks for them, or for a status that has them."""
+    page = window("about:blank")
+    asked: list[str] = []
+    page.page.on("request", lambda request: asked.append(request.url.partition("/api/v1/")[2]))
+    page.page.goto(stage.url)
+    page.until_text("#streams-count", "4 of 4 live streams")
+    stage.scene.streams = stage.scene.streams[:3]
+    page.until_text("#streams-count", "3 of 3 live streams")
+    assert [each for each in asked if each.startswith("streams")] == []
+    page.page.select_option("select[name=peer]", "west")
+    page.until_text("#streams-count", "3 of 3 live streams")
+    eventually(lambda: any(each.startswith("streams?peer=west") for each in asked), "they are asked for", page)
+    assert {each for each in asked if each.startswith("status")} == {"status?streams=none"}
+    page.page.select_option("select[name=peer]", "")
+    stage.scene.streams = []
+    page.until_text("#streams-table", "There are no streams.")
+
+
 def test_charts_draw(stage: Stage, window: OpenWindow) -> None:
     """Something is painted in the colours of both lines, and the same figures stand in text and in the table."""
     page = window(stage.url)
@@ -198,6 +217,8 @@ def test_sections_that_are_not_answered_say_of_when_they_are(stage: Stage, windo
     page.page.goto(stage.url)
     page.until_shown()
     page.until_text("#volumes-table", "LUN 1")
+    page.page.select_option("select[name=peer]", "north")  # streams that do not come by themselves
+    page.until_text("#streams-count", "1 of 4")
     assert page.page.locator(".stale:visible").count() == 0
     stage.busy = True
     stage.scene.events = [*stage.scene.events, replace(stage.scene.events[-1], number=5)]

@@ -60,6 +60,7 @@ def test_the_document_names_every_route() -> None:
         ("streams?limit=-1", "number"),
         ("streams?limit=1e3", "number"),
         ("streams?limit=%D9%A3", "number"),
+        ("status?streams=some", "streams is none of none"),
         ("streams?order=fast", "order is none of"),
         ("streams?direction=up", "direction is none of outward, inward"),
         ("streams?pear=west", "no such parameter: 'pear'"),
@@ -126,7 +127,9 @@ def test_hostile_names_stay_text() -> None:
     play(scene)
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/metrics", f"{API}/store", f"{API}/health", f"{API}/live"])
+@pytest.mark.parametrize(
+    "path", ["/healthz", "/metrics", f"{API}/store", f"{API}/health", f"{API}/live", f"{API}/status?streams=none"]
+)
 def test_what_is_asked_for_often_does_not_look_at_each_stream(path: str) -> None:
     """Of a thousand that took 0.15 s of the loop's time, so long nobody's bytes went on."""
 

@@ -76,7 +76,7 @@ const savings = new Savings(() => past.now());
 const streams = new Streams(() => paced.streams.now());
 
 async function refreshStatus() {
-  const status = await ask("/status");
+  const status = await ask("/status", { streams: "none" });
   limits.showStatus(status);
   volumes.showStatus(status);
   streams.showStatus(status);
@@ -113,6 +113,7 @@ function showLive(live) {
   health.show(live);
   savings.show(live);
   limits.show(live);
+  streams.show(live);
   showWarnings(live);
   events.newest = live.last_event;
 }
