@@ -2,6 +2,7 @@
 
 import { byId, list, record, set, text } from "./dom.js";
 import { DASH, capital, count, duration, latency, moment, percent, rate, size } from "./format.js";
+import { limitedMost } from "./limits.js";
 import { badge, drawing, entitle, LEVELS, levelWord, notes } from "./parts.js";
 import { Table } from "./table.js";
 
@@ -59,6 +60,9 @@ export class Health {
     entitle(levelWord(level), live.site);
     text(byId("verdict-level"), live.draining ? "Draining: nothing new is accepted" : headlineOf(health));
     text(byId("verdict-words"), sentence(health, live));
+    const limit = limitedMost(list(health.peers));
+    text(byId("verdict-limit"), limit);
+    set(byId("verdict-limit"), "hidden", !limit);
     text(
       byId("verdict-side"),
       `${levelWord(level)} since ${moment(health.since)}, for ${duration(live.time - health.since)}`,

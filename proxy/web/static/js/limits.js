@@ -115,6 +115,13 @@ function begunAnew(before, now) {
   return less || now.uptime <= before.uptime;
 }
 
+/** What limits the tunnel that is limited most, of those that are up: in an outage health says all there is to say. */
+export function limitedMost(peers) {
+  const up = peers.filter((peer) => record(peer.tunnel).state === "up").map(({ name, verdict }) => ({ name, ...verdict }));
+  const [most] = up.sort((one, other) => IDLE.has(one.limit) - IDLE.has(other.limit) || other.share - one.share);
+  return most ? `Tunnel to ${most.name}: limited by ${most.limit}, ${percent(most.share)}; ${most.words}` : "";
+}
+
 function levelOf({ limit, share }) {
   if (limit === "outage") return "critical";
   if (IDLE.has(limit)) return "";
