@@ -123,22 +123,6 @@ def test_a_healthy_site_is_calm(stage: Stage, window: OpenWindow) -> None:
     assert page.page.locator("#reasons-panel").is_hidden()
 
 
-def test_what_limits_stands_on_top(stage: Stage, window: OpenWindow) -> None:
-    """Who is asked why it is slow need not look for it: the tunnel that is limited most, and no idle or lost one."""
-    page = window(stage.url)
-    wan = "Tunnel to west: limited by wan rate, 93 %; the line takes 42.8 Mbit/s, of which 1.0% were sent again"
-    page.until(f"document.getElementById('verdict-limit').textContent === {wan!r}")
-    west, north = stage.scene.health.peers
-    idle = replace(west, verdict=scene.verdict("source idle", 0.99, "nothing came from the array for 99% of the time"))
-    busy = replace(west, name="south", verdict=scene.verdict("store", 0.4, "the store's disk took 40% of the time"))
-    stage.scene.health = replace(stage.scene.health, peers=[idle, busy, north])
-    page.until_text("#verdict-limit", "Tunnel to south: limited by store, 40 %; the store's disk took 40% of the time")
-    stage.scene.health = replace(stage.scene.health, peers=[idle, north])
-    page.until_text("#verdict-limit", "Tunnel to west: limited by source idle, 99 %")
-    stage.scene.health = replace(stage.scene.health, peers=[north])
-    page.until("document.getElementById('verdict-limit').hidden")
-
-
 def test_streams_are_asked_for_only_where_they_do_not_come_by_themselves(stage: Stage, window: OpenWindow) -> None:
     """A site describes each of its thousand streams for whoever asks for them, or for a status that has them."""
     page = window("about:blank")

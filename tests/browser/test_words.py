@@ -275,3 +275,35 @@ def test_ticks_twelve_hours_apart_say_of_which_day_they_are(stage: Stage, window
         }"""
     )
     assert shown == [["12:00", "28 Nov"], ["12:00", "28 Nov"], ["12:00:00", "00:00:00"]]
+
+
+def test_commands_and_keys_of_a_remedy_are_shown_as_code(stage: Stage, window: OpenWindow) -> None:
+    remedy = "`isthmus doctor` says why; correct `address`"
+    away = scene.reason("IST-112", Level.DEGRADED, "west `refuses` it", remedy)
+    stage.scene.health = replace(stage.scene.health, reasons=[away], peers=[])
+    stage.scene.events = [replace(stage.scene.events[-1], remedy=remedy)]
+    page = window(stage.url)
+    page.until_text("#events-table", "says why")
+    for place in ("#reasons .remedy", "#events-table .fill .under"):
+        assert page.texts(place) == ["isthmus doctor says why; correct address"]
+        assert page.texts(f"{place} code") == ["isthmus doctor", "address"]
+    assert page.texts("#reasons .words") == ["Site east: west `refuses` it"], "which may quote what a peer says"
+    remedy = "see `isthmus doctor`"
+    stage.scene.health = replace(stage.scene.health, reasons=[replace(away, remedy=remedy)])
+    page.until("document.querySelector('#reasons .remedy').textContent === 'see isthmus doctor'")
+
+
+def test_what_limits_stands_on_top(stage: Stage, window: OpenWindow) -> None:
+    """Who is asked why it is slow need not look for it: the tunnel that is limited most, and no idle or lost one."""
+    page = window(stage.url)
+    wan = "Tunnel to west: limited by wan rate, 93 %; the line takes 42.8 Mbit/s, of which 1.0% were sent again"
+    page.until(f"document.getElementById('verdict-limit').textContent === {wan!r}")
+    west, north = stage.scene.health.peers
+    idle = replace(west, verdict=scene.verdict("source idle", 0.99, "nothing came from the array for 99% of the time"))
+    busy = replace(west, name="south", verdict=scene.verdict("store", 0.4, "the store's disk took 40% of the time"))
+    stage.scene.health = replace(stage.scene.health, peers=[idle, busy, north])
+    page.until_text("#verdict-limit", "Tunnel to south: limited by store, 40 %; the store's disk took 40% of the time")
+    stage.scene.health = replace(stage.scene.health, peers=[idle, north])
+    page.until_text("#verdict-limit", "Tunnel to west: limited by source idle, 99 %")
+    stage.scene.health = replace(stage.scene.health, peers=[north])
+    page.until("document.getElementById('verdict-limit').hidden")

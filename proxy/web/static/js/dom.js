@@ -41,6 +41,13 @@ export function text(element, value) {
   return element;
 }
 
+/** Likewise of a sentence of ours: what stands in it between backquotes, a command or a key, is shown as code. */
+export function prose(element, sentence) {
+  const parts = sentence.split("`");
+  if (element.textContent === parts.join("")) return;
+  element.replaceChildren(...parts.map((part, at) => (at % 2 ? h("code", {}, part) : part)));
+}
+
 /** Make the children those of `items`, in order: kept by key, made by `make(item)`, told by `update(element, item)`. */
 export function reconcile(parent, items, keyOf, make, update) {
   const keys = distinct(items.map((item) => String(keyOf(item))));

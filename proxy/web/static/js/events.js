@@ -1,10 +1,10 @@
 // Events, newest first, each with its code and remedy; and warnings, which hold as long as they are shown.
 
 import { ask } from "./api.js";
-import { byId, list, set, text } from "./dom.js";
+import { byId, list, prose, set, text } from "./dom.js";
 import { count, moment } from "./format.js";
 import { badge, notes } from "./parts.js";
-import { Table } from "./table.js";
+import { Table, write } from "./table.js";
 
 const MOST = 200;
 const NO_WARNINGS =
@@ -27,7 +27,11 @@ export class Events {
         { name: "Severity", draw: (cell, row) => badge(cell, row.severity, row.severity) },
         { name: "Code", value: (row) => row.code },
         { name: "About", value: (row) => row.subject },
-        { name: "What happened, and what to do", fill: true, value: (row) => [words(row), row.remedy] },
+        {
+          name: "What happened, and what to do",
+          fill: true,
+          draw: (cell, row) => write(cell, [words(row), row.remedy], prose),
+        },
       ],
       { caption: "Events, newest first", key: (row) => row.number, empty: "No event." },
     );

@@ -1,6 +1,6 @@
 // Small parts that several sections are made of: badges, tiles, notes, bars.
 
-import { h, reconcile, set, svg, text } from "./dom.js";
+import { h, prose, reconcile, set, svg, text } from "./dom.js";
 
 const DRAWINGS = {
   healthy: ["M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1Z", "m4.8 8.3 2.2 2.2 4.3-4.6"],
@@ -92,7 +92,7 @@ export function notes(place, items) {
     (element, item) => {
       badge(element, item.level, item.badge);
       text(element.querySelector(".words"), item.words);
-      text(element.querySelector(".remedy"), item.remedy ?? "");
+      prose(element.querySelector(".remedy"), item.remedy ?? "");
       text(element.querySelector(".about"), item.about ?? "");
     },
   );

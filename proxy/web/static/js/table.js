@@ -70,11 +70,11 @@ function classOf(column) {
   return ["number", "whole", "wide", "fill"].filter((name) => column[name]).join(" ") || null;
 }
 
-/** Text in a cell, and smaller text under it. */
-export function write(cell, value) {
+/** Text in a cell, and smaller text under it, as `tell` shows it. */
+export function write(cell, value, tell = text) {
   const [main, under] = Array.isArray(value) ? value : [value, ""];
   if (!cell.firstElementChild) cell.replaceChildren(h("span"), h("span.under"));
   text(cell.children[0], main);
-  text(cell.children[1], under ?? "");
+  tell(cell.children[1], under ?? "");
   set(cell.children[1], "hidden", !under);
 }
