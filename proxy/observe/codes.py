@@ -84,7 +84,7 @@ REFERENCES_SUSPENDED = Code(
     "The peer lacked many chunks that references named, or a chunk that is lost here as well. So all data to it is sent"
     " as literals for 30 s at a time.",
     "nothing to do if a store was wiped or damaged; if the peer's store is smaller than this one, give it the same"
-    " `store.size` and restart that site",
+    " `store.size` and restart that site; where IST-504 is told as well, both stores are too small",
     logged=True,
     recurs=True,
 )
