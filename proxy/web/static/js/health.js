@@ -91,7 +91,11 @@ function sentence(health, live) {
   if (health.level !== "healthy") return capital(String(health.words ?? ""));
   const up = tunnelsUp(health);
   const tunnels = peers.length === 1 ? "The tunnel is up" : `${up} of ${peers.length} tunnels are up`;
-  return `${tunnels}, with ${count(live.streams_total)} ${live.streams_total === 1 ? "stream" : "streams"}.`;
+  return `${tunnels}, with ${streamsOf(live.streams_total)}.`;
+}
+
+function streamsOf(number) {
+  return `${count(number)} ${number === 1 ? "stream" : "streams"}`;
 }
 
 /** All reasons of the ladder, the worst first. */
@@ -120,8 +124,8 @@ function steps(health) {
   ];
   for (const peer of list(health.peers)) {
     const tunnel = record(peer.tunnel);
-    const streams = `${count(peer.streams)} ${peer.streams === 1 ? "stream" : "streams"}`;
-    rows.push({ key: `peer ${peer.name}`, depth: 0, name: `Peer ${peer.name}`, under: streams, ...common(peer) });
+    const under = streamsOf(peer.streams);
+    rows.push({ key: `peer ${peer.name}`, depth: 0, name: `Peer ${peer.name}`, under, ...common(peer) });
     rows.push({
       key: `tunnel ${peer.name}`,
       depth: 1,
