@@ -33,6 +33,8 @@ EVICTED_AGAIN = 0.05
 """Share of all look-ups that one of the larger stores of the estimate would have to answer beyond this one's hits."""
 STEADY = 30.0
 """Seconds for which a verdict has to hold: shorter ones come and go with every volume."""
+LAPSE = 5.0
+"""Seconds for which it may meanwhile be another: a share of the time near `LIMITED` is now above it, now below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ class Cautions:
 
     def __init__(self) -> None:
         self._since: dict[tuple[str, str], tuple[float, float]] = {}  # time of day, monotonic clock
+        self._lately: dict[tuple[str, str], tuple[float, _Found]] = {}  # by a verdict: when, and what
         self._suspended: dict[str, float] = {}  # when references to a peer were last suspended, by the monotonic clock
 
     def shift(self, seconds: float) -> None:
@@ -59,7 +62,8 @@ class Cautions:
         self._since = {key: (when + seconds, clock) for key, (when, clock) in self._since.items()}
 
     def find(self, snapshot: Snapshot, trend: Trend, now: float, clock: float) -> list[Caution]:
-        """The warnings that hold; those by a verdict or a busy process only once they have held for `STEADY`.
+        """The warnings that hold; those by a verdict or a busy process only once they have held for `STEADY`, but for
+        lapses.
 
         `now`: seconds since 1970; `clock`: of a monotonic clock.
         """
@@ -68,7 +72,9 @@ class Cautions:
         small = list(_store(snapshot, trend))
         unreduced = [] if small else _unreduced(snapshot, trend, literal)  # a larger store would find what repeats
         found = [*unreduced, *_shaped(snapshot, trend), *small, *_relieved(snapshot, trend)]
-        brief = list(_by_verdict(snapshot))
+        lately = self._lately | {each.key: (clock, each) for each in _by_verdict(snapshot)}
+        self._lately = {key: (last, each) for key, (last, each) in lately.items() if clock - last <= LAPSE}
+        brief = [each for _, each in self._lately.values()]
         self._since = {each.key: self._since.get(each.key, (now, clock)) for each in (*found, *brief)}
         held = [each for each in brief if clock - self._since[each.key][1] >= STEADY]
         return [Caution(*each.key, each.words, each.code.remedy, self._since[each.key][0]) for each in (*found, *held)]

@@ -56,3 +56,16 @@ def test_a_disk_that_fails_now_and_then_is_told_once_and_is_well_after_a_minute_
     assert site.told == ["IST-101", "IST-301"]
     site.pass_(changed(), 2)
     assert site.told == ["IST-101", "IST-301", "IST-302"]
+
+
+def test_a_verdict_near_its_bound_is_one_warning() -> None:
+    """A share that is below half the time for a moment began its thirty seconds anew, and the warning came and went."""
+    site = Site()
+    shares = (0.51, 0.52, 0.49)
+    for second in range(60):
+        verdict = VerdictStatus("round trip or window", shares[second % 3], f"window 64 MiB / {second} ms")
+        site.pass_(with_peer(verdict=verdict))
+        assert [each.code for each in site.watch.cautions] == (["IST-503"] if second >= 30 else [])
+    assert site.watch.cautions[0].words == "window 64 MiB / 58 ms", "what was found last"
+    site.pass_(changed(), 5)
+    assert site.watch.cautions == []
