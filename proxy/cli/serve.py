@@ -9,8 +9,8 @@ from proxy.config.loading import load
 from proxy.config.mistakes import ConfigError
 from proxy.config.model import SiteConfig
 from proxy.errors import ExitCode, OperatorError
-from proxy.net.limits import ensure_threads
 from proxy.net.service import run as run_site
+from proxy.net.threads import ensure_threads
 from proxy.text import typed
 from proxy.web.server import StatusServer
 from proxy.web.settings import Settings

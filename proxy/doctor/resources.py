@@ -23,8 +23,10 @@ ATTEMPTS = 16
 """Connections that are being made to a peer at once."""
 AT_THE_DOOR = 256
 """Connections to the tunnel listener that have not shown who they are yet."""
+VISITORS = 128
+"""Connections to the status listener."""
 OWN = 64
-"""Libraries, logs, the store's files, the event loop, the status listener's visitors."""
+"""Libraries, logs, the store's files, the event loop."""
 FEW_STREAMS = 32
 """Streams a peer with which a site is of use: twice the volumes that an array replicates at once."""
 CONTEXTS = 286 << 20
@@ -72,7 +74,8 @@ def needed_descriptors(config: SiteConfig, streams: int) -> int:
     directions = sum(1 + any(forward.peer == peer.name for forward in config.forwards) for peer in config.peers)
     listeners = 2 + sum(1 + len(forward.ports or ()) for forward in config.forwards)
     door = AT_THE_DOOR if config.tunnel.listen else 0
-    return directions * streams + len(config.peers) * (LANE_DESCRIPTORS * LANES + ATTEMPTS) + listeners + door + OWN
+    lanes = len(config.peers) * (LANE_DESCRIPTORS * LANES + ATTEMPTS)
+    return directions * streams + lanes + listeners + door + VISITORS + OWN
 
 
 def memory(config: SiteConfig, facts: Memory, *, filled: bool) -> Iterator[Finding]:

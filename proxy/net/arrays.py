@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from proxy.config.addresses import Address
+from proxy.descriptors import is_spared
 from proxy.net.connecting import ADDRESS_SECONDS, connect, in_words, take_over
-from proxy.net.limits import is_spared
 from proxy.net.relay import Relay, prepare
 from proxy.net.within import Within
 from proxy.observe.refusals import UNREACHABLE, Refusals

@@ -6,6 +6,7 @@ import socket
 from collections import Counter
 from collections.abc import Mapping
 
+from proxy.descriptors import scaled
 from proxy.hosts import host_of
 from proxy.net.handshake import Handshake, explain
 from proxy.net.lane import HELLO_TIMEOUT, Lane
@@ -19,8 +20,9 @@ from proxy.protocol.hello import Hello
 log = logging.getLogger(__name__)
 
 PENDING_MAX = 256
-"""Connections that have not shown who they are, at most. One more drops the oldest of the host that has most of them:
-otherwise a host that opens connections faster than a long line brings a HELLO would keep all peers out."""
+"""Connections that have not shown who they are, at most; fewer where descriptors are few (`scaled`). One more drops the
+oldest of the host that has most of them: otherwise a host that opens connections faster than a long line brings a HELLO
+would keep all peers out."""
 
 
 class Door:
@@ -45,8 +47,8 @@ class Door:
     async def run(self) -> None:
         """Accept until cancelled or closed."""
         async for connection, remote in connections(self._listener, "the tunnel listener"):
-            if len(self._pending) >= PENDING_MAX:
-                self._make_room()
+            if len(self._pending) >= (most := scaled(PENDING_MAX)):
+                self._make_room(f"more than {most} connections wait before the door")
             task = asyncio.create_task(self._admit(connection, remote))
             self._pending[task] = host_of(remote.rpartition(":")[0].strip("[]"))
             task.add_done_callback(lambda done: self._pending.pop(done, None))
@@ -57,11 +59,11 @@ class Door:
         for task in list(self._pending):
             task.cancel("the site stops")
 
-    def _make_room(self) -> None:
+    def _make_room(self, why: str) -> None:
         ((most, _),) = Counter(self._pending.values()).most_common(1)
         oldest = next(task for task, host in self._pending.items() if host == most)
         del self._pending[oldest]
-        oldest.cancel(f"more than {PENDING_MAX} connections wait before the door")
+        oldest.cancel(why)
 
     async def _admit(self, connection: socket.socket, remote: str) -> None:
         lane = Lane(self, dialler=False, congestion_control=self._congestion_control)

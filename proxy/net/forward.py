@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from proxy.config.addresses import Address
 from proxy.config.model import Forward as ForwardConfig
+from proxy.descriptors import is_spared
 from proxy.iscsi.portals import NearPortals
 from proxy.net.asking import asked
 from proxy.net.coders import Carries
 from proxy.net.endings import reset_connection
-from proxy.net.limits import is_spared
 from proxy.net.listener import connections, waiting
 from proxy.net.peer import Peer
 from proxy.net.redirected import meant_for

@@ -20,10 +20,10 @@ import uvloop
 from dedupstore.errors import StoreError
 from dedupstore.store import ChunkStore
 from proxy.config.model import SiteConfig
+from proxy.descriptors import use_all_descriptors
 from proxy.errors import ExitCode, OperatorError
 from proxy.history.keeper import Keeper
 from proxy.net.heap import keep_freed_memory
-from proxy.net.limits import use_all_descriptors
 from proxy.net.listeners import Listeners, unavailable
 from proxy.net.opening import open_aside
 from proxy.net.site import Site, open_configured_store

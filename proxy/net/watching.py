@@ -13,8 +13,8 @@ from proxy.config.loading import LARGEST_FILE
 from proxy.files import read
 from proxy.history.file import HistoryFault, Kept
 from proxy.history.keeper import Batch, Keeper
-from proxy.net.limits import started_thread
 from proxy.net.survey import outline
+from proxy.net.threads import started_thread
 from proxy.observe import codes
 from proxy.observe.answers import Event, Severity
 from proxy.observe.codes import code_named

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from dedupstore.store import ChunkStore
-from proxy.net.limits import started_thread
 from proxy.net.reading import Reading
+from proxy.net.threads import started_thread
 
 log = logging.getLogger(__name__)
 

@@ -16,6 +16,7 @@ from typing import Any
 from aiohttp import web
 
 from proxy.aside import DISK_SECONDS
+from proxy.descriptors import scaled
 from proxy.web.parties import Budget, party_of
 
 log = logging.getLogger(__name__)
@@ -26,6 +27,7 @@ class Limits:
     """How many connections there may be, for how many seconds they may hold a place, and how many requests may come."""
 
     visits: int = 128
+    """Fewer where the kernel allows few (`scaled`)."""
     of_a_party: int = 64
     idle: float = 15.0
     """Seconds from one answer to the end of the next request; also those for taking an answer."""
@@ -169,7 +171,7 @@ class Gate:
         own = [visit for visit in self._visits if visit.party == party]
         if len(own) >= self._limits.of_a_party:
             return self._make_room(own)
-        return len(self._visits) < self._limits.visits or self._make_room(self._visits)
+        return len(self._visits) < scaled(self._limits.visits) or self._make_room(self._visits)
 
     def _make_room(self, among: Sequence[Visit]) -> bool:
         """End the visit that has been idle longest, so that idle ones lock nobody out, not even of their own party.

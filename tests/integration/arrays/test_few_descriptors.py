@@ -1,4 +1,4 @@
-"""A site whose arrays make more connections than it may have: what it has goes on, also after an outage."""
+"""A site to which more connections are made than it may have: what it has goes on, also after an outage."""
 
 import resource
 import socket
@@ -15,6 +15,8 @@ from tests.patience import PATIENCE
 
 ROOM = 40
 """Descriptors that the site may still have when its tunnel is up."""
+OVERDUE = 5.0
+"""Seconds, half of those for which a stranger is waited for."""
 
 
 @pytest.mark.parametrize("name", ["east", "west"])
@@ -46,11 +48,34 @@ def test_streams_leave_lanes_the_descriptors_that_they_need(bed: Bed, name: str)
             hears(array, b"after")
 
 
-def limit(process: int) -> None:
-    """It may have `ROOM` descriptors more than it has."""
+def test_visitors_and_strangers_leave_lanes_the_descriptors_that_they_need(bed: Bed) -> None:
+    """They took all that arrays had left, each for as long as it may stay without a word, and others followed them."""
+    tunnel = ("127.0.0.1", free_port())
+    with Wire(tunnel) as wire, Array(echo) as far:
+        pair = bed.pair(far.address, tunnel_address=tunnel, dialled=wire.address)
+        west, status = pair.west, ("127.0.0.1", pair.west.status_port)
+        with pair.running(), ExitStack() as crowd:
+            most = limit(west.pid)
+            array = crowd.enter_context(call(pair.entrance))
+            array.sendall(b"before")
+            hears(array, b"before")
+            for address, told in (pair.entrance, "Too many open files"), (status, ""), (tunnel, "before the door"):
+                for _ in range(2 * ROOM):
+                    crowd.enter_context(call(address))
+                logged(west, told)
+            west.wait_for(lambda: psutil.Process(west.pid).num_fds() < most, "has none left", OVERDUE)
+            wire.cut()
+            eventually(west, "peers.0.resumed", 1)
+            array.sendall(b"after")
+            hears(array, b"after")
+
+
+def limit(process: int) -> int:
+    """It may have `ROOM` descriptors more than it has. Returns how many that are."""
     site = psutil.Process(process)
-    _, most = site.rlimit(resource.RLIMIT_NOFILE)
-    site.rlimit(resource.RLIMIT_NOFILE, (site.num_fds() + ROOM, most))
+    (_, most), few = site.rlimit(resource.RLIMIT_NOFILE), site.num_fds() + ROOM
+    site.rlimit(resource.RLIMIT_NOFILE, (few, most))
+    return few
 
 
 def call(entrance: Address) -> socket.socket:

@@ -6,7 +6,7 @@ So at a limit of tasks nothing fails later. libuv, for one, ends the process wit
 from pathlib import Path
 
 from bench.sites import Site
-from proxy.net.limits import THREADS
+from proxy.net.threads import THREADS
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Array, receipt, send, whole
 from tests.integration.bed.sites import Bed

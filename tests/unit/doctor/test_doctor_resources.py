@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from proxy.config.model import SiteConfig
+from proxy.descriptors import SPARED
 from proxy.doctor.facts import Disk, Memory, NoDisk
 from proxy.doctor.findings import Finding, Level
 from proxy.doctor.host import unwritable
@@ -48,6 +49,12 @@ def test_who_needs_how_many_descriptors(east: SiteConfig, west: SiteConfig) -> N
     on_demand = site(EAST + 'range = "10.1.0.0/24"\nports = "3261-3276"\n')
     assert needed_descriptors(on_demand, 0) - needed_descriptors(east, 0) == 16
     assert needed_descriptors(site(EAST.replace('listen = "198.18.0.1:4500"', "")), 0) < needed_descriptors(east, 0)
+
+
+def test_who_has_enough_descriptors_has_enough_for_all_streams() -> None:
+    """What arrays leave to others is in the sum, also where nobody is let in."""
+    dials = site(EAST.replace('listen = "198.18.0.1:4500"', ""))
+    assert needed_descriptors(dials, 0) >= SPARED
 
 
 @pytest.mark.parametrize(("short", "level"), [(0, Level.OK), (1, Level.ATTENTION)])

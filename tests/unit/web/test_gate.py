@@ -5,6 +5,7 @@ Row 38 of what it must survive. Limits are short here, and every wait is for wha
 
 import asyncio
 import re
+import resource
 import socket
 import struct
 from contextlib import suppress
@@ -212,6 +213,23 @@ def test_a_newcomer_takes_the_place_of_who_is_idle_longest() -> None:
             assert await ended(first)
             for _, writer in (first, *others):
                 writer.close()
+
+    play(scene)
+
+
+def test_where_descriptors_are_few_there_are_fewer_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Visitors took those that arrays had left, and a tunnel that had lost its lanes had none for another."""
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 1024))
+
+    async def scene() -> None:
+        async with listening(limits=replace(PATIENT, visits=8)) as stage:
+            idle = await crowd(stage, 4)
+            await eventually(lambda: gate_of(stage).visits == 4)
+            assert (await stage.ask("/healthz")).status == 200
+            assert await ended(idle[0])
+            await eventually(lambda: gate_of(stage).visits == 3)
+            for _, writer in idle[1:]:
+                await hang_up(writer)
 
     play(scene)
 

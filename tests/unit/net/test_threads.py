@@ -1,7 +1,6 @@
-"""A process has all file descriptors that it may have, and the threads that it needs, or says so."""
+"""A process has the threads that it needs, or says so."""
 
 import asyncio
-import resource
 import subprocess
 import sys
 import threading
@@ -13,24 +12,13 @@ from dedupstore.memory import MemoryStore
 from proxy.aside import NO_THREAD, aside
 from proxy.cli.root import explain
 from proxy.errors import ExitCode, OperatorError
-from proxy.net.limits import THREADS, ensure_threads, is_spared, started_thread
+from proxy.net.threads import THREADS, ensure_threads, started_thread
 from proxy.net.worker import StoreWorker
-
-SHELL = "ulimit -S -n 64; exec {python} -c '{program}'"
-PROGRAM = """
-import resource
-from proxy.net.limits import use_all_descriptors
-
-use_all_descriptors()
-soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-print(soft == hard > 64)
-"""
-
 
 REFUSED = """
 import ctypes, struct, sys
 from proxy.errors import OperatorError
-from proxy.net.limits import ensure_threads
+from proxy.net.threads import ensure_threads
 
 steps = ((0x20, 0, 0, 0), (0x15, 0, 1, 435), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7FFF0000))  # clone3: EPERM
 code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
@@ -46,28 +34,6 @@ try:
 except OperatorError as error:
     print(error)
 """
-
-
-def test_the_soft_limit_is_raised() -> None:
-    command = ["sh", "-c", SHELL.format(python=sys.executable, program=PROGRAM)]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "True\n"
-
-
-@pytest.mark.parametrize(
-    ("limit", "descriptor", "spared"),
-    [
-        (4096, 4031, False),
-        (4096, 4032, True),
-        (64, 47, False),
-        (64, 48, True),
-        (resource.RLIM_INFINITY, 1 << 20, False),
-    ],
-)
-def test_streams_leave_some_descriptors_to_others(
-    monkeypatch: pytest.MonkeyPatch, limit: int, descriptor: int, spared: bool
-) -> None:
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
-    assert is_spared(descriptor) is spared
 
 
 def give(patch: pytest.MonkeyPatch, threads: int) -> None:
