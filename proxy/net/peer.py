@@ -153,7 +153,8 @@ class Peer:
         self.pump()
 
     def sample(self) -> None:
-        """Once a second: look at what no event tells of lanes and relays, and end suspensions of references."""
+        """Once a second: look at what no event tells of lanes and relays, end suspensions of references, and announce
+        what has changed: an idle tunnel would say it with the next PING."""
         self.lanes.sample(self._loop.time())
         if not self.lanes.missing():  # perhaps without a new lane: a silent one is heard again, or fewer are needed
             self._last_error = ""
@@ -161,6 +162,8 @@ class Peer:
         for lane in self.lanes.surplus() if self._ends_lanes else ():
             lane.close(CloseCode.SURPLUS, "fewer lanes do", needless=True)
         self.relays.sample(self._loop.time())
+        self.pump()
+        self._dispatch()  # what was sent may have made room
 
     @property
     def _ends_lanes(self) -> bool:
