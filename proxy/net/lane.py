@@ -16,7 +16,7 @@ from proxy.protocol.codes import CloseCode, FrameType
 from proxy.protocol.errors import HelloRefused, PeerError
 from proxy.protocol.frames import decode_close, encode_close
 from proxy.protocol.hello import Hello
-from proxy.protocol.reader import Frame, FrameReader, encode
+from proxy.protocol.reader import Frame, FrameReader, encode, expect_of_tunnel
 
 HELLO_TIMEOUT = 10.0
 """Seconds from the connection to a whole HELLO (PROTOCOL.md, "Lanes")."""
@@ -333,7 +333,9 @@ class Lane(asyncio.BufferedProtocol):
     def _give(self, frame: Frame) -> None:
         if self.up:
             self._peer.frame(self, frame)
-        elif frame.type == FrameType.CLOSE:
+            return
+        expect_of_tunnel(frame)
+        if frame.type == FrameType.CLOSE:
             code, reason = decode_close(frame.payload)
             only_looked = code is CloseCode.SURPLUS and not self.dialler  # as `isthmus doctor` does
             self.abort(f"refused by the other side: {reason} ({code.name.lower()})", needless=only_looked)

@@ -223,4 +223,7 @@ def _epochs(value: bytes) -> tuple[bytes, ...]:
 
 
 def _capabilities(value: bytes) -> frozenset[int]:
-    return frozenset(_U16.unpack(piece)[0] for piece in _pieces("capabilities", value, 2))
+    pieces = _pieces("capabilities", value, 2)
+    for problem in _beyond("capabilities", len(pieces), 0, CAPABILITIES_MAX):  # one that is named twice counts twice
+        raise PeerError("HELLO", problem)
+    return frozenset(_U16.unpack(piece)[0] for piece in pieces)

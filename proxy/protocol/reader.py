@@ -66,6 +66,12 @@ class Frame(NamedTuple):
     payload: Buffer
 
 
+def expect_of_tunnel(frame: Frame) -> None:
+    """Raise PeerError if the frame, whose type is of the tunnel, names a stream or has a number."""
+    if frame.stream or frame.number:
+        raise PeerError.of(frame, "it belongs to no stream and has no number")
+
+
 def header(kind: int, length: int, stream: int, number: int) -> bytes:
     """The sixteen bytes before a payload of that length."""
     return _HEADER.pack(kind << 24 | length, stream, number)

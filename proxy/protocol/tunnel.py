@@ -37,7 +37,7 @@ from proxy.protocol.frames import (
 from proxy.protocol.hello import Agreement, Hello, agree
 from proxy.protocol.lanes import Lane, Lanes, smoothed
 from proxy.protocol.pairing import Pairing
-from proxy.protocol.reader import Buffer, Frame
+from proxy.protocol.reader import Buffer, Frame, expect_of_tunnel
 from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import WIRE, WRITE_OVERHEAD
@@ -254,8 +254,7 @@ class Tunnel:
             return
         if (handle := _HANDLERS.get(kind)) is None:
             raise PeerError.of(frame, "it may not come here")
-        if frame.stream or frame.number:
-            raise PeerError.of(frame, "it belongs to no stream and has no number")
+        expect_of_tunnel(frame)
         handle(self, lane, frame.payload)
 
     def _receive_ack(self, lane: Lane, payload: Buffer) -> None:

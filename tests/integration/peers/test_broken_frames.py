@@ -247,6 +247,9 @@ def test_before_hello_nothing_is_believed(bed: Bed) -> None:
         "PING": lambda lane: lane.send(tunnel(FrameType.PING, encode_token(1))),
         "OPEN": lambda lane: lane.send(open_(1)),
         "HELLO": lambda lane: lane.send(tunnel(FrameType.HELLO, b"ISTHMUS\0\0\1\0\1")),
+        "HELLO 0 of stream 7": lambda lane: lane.send(
+            tunnel(FrameType.HELLO, hello("rogue", "west").encode(), stream=7)
+        ),
         "frame of type 0x47": lambda lane: lane.send(b"GET / HTTP/1.1\r\n\r\n"),
     }
     with Array(swallow) as array, hub(bed, array.address) as stage, stage.dial() as good:

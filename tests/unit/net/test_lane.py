@@ -86,6 +86,16 @@ def silent(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> Stage:
     return Stage(lane, owner, transport, loop)
 
 
+@pytest.mark.parametrize("kind", [FrameType.HELLO, FrameType.CLOSE])
+@pytest.mark.parametrize(("stream", "number"), [(7, 0), (0, 1)])
+def test_what_comes_first_belongs_to_no_stream_either(silent: Stage, kind: FrameType, stream: int, number: int) -> None:
+    payload = Script().peer.encode() if kind is FrameType.HELLO else encode_close(CloseCode.SURPLUS, "")
+    silent.brings(encode(kind, stream, number, payload))
+    assert silent.owner.reason.startswith(
+        f"{kind.name} {number} of stream {stream} broke the protocol: it belongs to no"
+    )
+
+
 @pytest.fixture
 def stage(silent: Stage) -> Stage:
     """A lane that is up."""

@@ -90,6 +90,7 @@ def test_malformed(data: bytes, sentence: str) -> None:
         (8, bytes(5), "streams has 4 bytes, not 5"),
         (9, bytes(3), "capabilities has 3 bytes"),
         (9, b"".join(n.to_bytes(2, "big") for n in range(65)), "capabilities is 0 to 64, not 65"),
+        (9, bytes(2 * 65), "capabilities is 0 to 64, not 65"),
         (10, b"\xff", "not UTF-8"),
     ],
 )
