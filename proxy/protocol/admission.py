@@ -9,6 +9,9 @@ from proxy.protocol.window import WindowBudget
 
 REFUSED_FACTOR = 4
 """RESETs of its streams that a peer may leave unacknowledged, as a multiple of the streams it may have."""
+REFUSED_MIN = 1024
+"""The same where it may have few: its words may all stand still in one lane for seconds, while what it opens, and we
+refuse, goes by another."""
 
 
 class Admission:
@@ -44,7 +47,7 @@ class Admission:
 
         Raises PeerError if the peer does not acknowledge that we reset its streams.
         """
-        if self._table.refused >= REFUSED_FACTOR * self._streams:
+        if self._table.refused >= max(REFUSED_FACTOR * self._streams, REFUSED_MIN):
             raise PeerError("OPEN", f"{self._table.refused} resets of the peer's streams are not acknowledged yet")
         if reason := self._announcements.draining:
             return ResetCode.SHUTDOWN, reason

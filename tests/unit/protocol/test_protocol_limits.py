@@ -64,13 +64,27 @@ def test_streams_beyond_the_memory_are_refused() -> None:
     script.tunnel.streams.open("array", "")
 
 
-def test_a_peer_that_ignores_its_resets() -> None:
-    script = Script(streams=2)
-    for stream in range(2, 22, 2):
+@pytest.mark.parametrize(("streams", "most"), [(2, 1024), (300, 1200)])
+def test_a_peer_that_ignores_its_resets(streams: int, most: int) -> None:
+    script = Script(streams=streams, memory=1 << 26)
+    last = 2 * (streams + most)
+    for stream in range(2, last + 2, 2):
         script.open(stream)
-    assert script.tunnel.figures.streams == 10
-    with pytest.raises(PeerError, match="8 resets of the peer's streams are not acknowledged yet"):
-        script.open(22)
+    assert script.tunnel.figures.streams == streams + most
+    with pytest.raises(PeerError, match=f"{most} resets of the peer's streams are not acknowledged yet"):
+        script.open(last + 2)
+
+
+def test_a_peer_that_may_have_one_stream_and_whose_words_lag() -> None:
+    """Its array tries a dozen times, and is refused, while all that it says of that stands still in one of its lanes:
+    it has done nothing wrong, and the tunnel ended with all streams."""
+    script = Script(streams=1)
+    for stream in range(2, 26, 2):
+        assert script.open(stream) == [StreamOffered(stream, "array", "10.0.0.1")]
+        script.tunnel.streams.reset(stream, ResetCode.UNREACHABLE, "no answer")
+        assert f"RESET {stream}#0 UNREACHABLE" in script.flush()
+    script.give(FrameType.ACK, 0, 0, encode_ack([(stream, OVER) for stream in range(2, 26, 2)]))
+    assert script.tunnel.figures.streams == 0
 
 
 def test_a_peer_that_acknowledges_its_resets_may_go_on_for_ever() -> None:
