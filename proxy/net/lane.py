@@ -90,6 +90,8 @@ class Lane(asyncio.BufferedProtocol):
         self.number = 0
         """Given when it comes up, so that those seen follow one another however often a peer that is away is dialled.
         """
+        self.began = asyncio.get_running_loop().time()
+        """When the connection was accepted; if this side dials, when it began to."""
         self.owner = owner
         self.dialler = dialler
         self.remote = "unknown"

@@ -189,7 +189,7 @@ class Peer:
             if silent is None:
                 raise HelloRefused(CloseCode.SURPLUS, f"{LANES_MAX} lanes are up already")
             silent.abort("nothing was heard on it, and there is no room for others")
-        self.tunnel.join(hello, dialler=lane.dialler, now=now, mine=lane.said)
+        self.tunnel.join(hello, dialler=lane.dialler, now=now, mine=lane.said, accepted=lane.began)
         self.relays.trust_store(hello)
         if not lane.dialler:
             lane.carry(hello.mark)

@@ -126,15 +126,21 @@ class Tunnel:
             mark=mark,
         )
 
-    def join(self, theirs: Hello, *, dialler: bool, now: float, mine: Hello | None = None) -> Agreement:
+    def join(
+        self, theirs: Hello, *, dialler: bool, now: float, mine: Hello | None = None, accepted: float | None = None
+    ) -> Agreement:
         """The peer's HELLO has come. The answerer calls this before it sends its own.
 
-        A dialler with several lanes under way passes the HELLO that it sent on this one as `mine`, so that an answer
-        that another lane has overtaken is noticed. Raises HelloRefused, after which the lane has to be closed.
+        A dialler with several lanes under way passes the HELLO that it sent on this one as `mine`, and an answerer when
+        it `accepted` the connection, so that a HELLO that another lane has overtaken is noticed. Raises HelloRefused,
+        after which the lane has to be closed.
         """
         self._clock.now = now
         agreement = agree(self.hello(), theirs, self._needed)
-        same = self.pairing.answered(mine or self.hello(), theirs) if dialler else self.pairing.answer(theirs)
+        if dialler:
+            same = self.pairing.answered(mine or self.hello(), theirs, now)
+        else:
+            same = self.pairing.answer(theirs, now if accepted is None else accepted)
         if not same:
             self._drop(
                 ResetCode.PEER_RESTARTED,

@@ -235,6 +235,7 @@ class Link:
         self.loop, self.owner, self.dialler, self.delay, self.most = loop, owner, dialler, delay, room
         self.other: Link
         self.number = next(self.count)
+        self.began = loop.time()
         self.remote = "there"
         self.mark = 0
         self.grain = loop.rng.choice([16 << 10, 64 << 10, 256 << 10])

@@ -48,7 +48,7 @@ class End:
     """One end of a connection, as proxy.net.lane."""
 
     def __init__(self, site: Site, lane: int, dialler: bool) -> None:
-        self.site, self.lane, self.dialler = site, lane, dialler
+        self.site, self.lane, self.dialler, self.began = site, lane, dialler, site.world.now
         self.reader = lane_reader()
         self.up = False
         self.gone = False
@@ -93,7 +93,7 @@ class End:
     def hello(self, theirs: Hello) -> None:
         tunnel, now = self.site.tunnel, self.site.world.now
         try:
-            tunnel.join(theirs, dialler=self.dialler, now=now, mine=self.mine)
+            tunnel.join(theirs, dialler=self.dialler, now=now, mine=self.mine, accepted=self.began)
         except HelloRefused as refused:
             if refused.code != CloseCode.SURPLUS:
                 raise

@@ -21,6 +21,13 @@ def answer(answerer: Tunnel, mine: Hello) -> Hello:
     return answerer.hello()
 
 
+def restarted(name: str, peer: str) -> Tunnel:
+    """Of a new process, with a half of its own."""
+    new = tunnel(name, peer)
+    new.pairing.renew()
+    return new
+
+
 def paired() -> Pair:
     pair = Pair()
     pair.dial(1)
@@ -105,6 +112,47 @@ def test_two_sites_with_one_key_take_the_tunnel_from_each_other() -> None:
         assert TunnelReset(LOST) in events_of(pair.left)
     assert LOST.removeprefix("right ").partition(":")[0] in FLAPPING.remedy
     assert "two sites run with the same key" in FLAPPING.remedy
+
+
+def test_a_late_hello_of_a_dialler_that_has_restarted_leaves_its_new_streams_alone() -> None:
+    """A lost packet held it back: what came later by a later connection counts. All streams were reset."""
+    pair = Pair()
+    late = pair.left.hello()
+    pair.left = restarted("left", "right")
+    pair.now = 5.0
+    pair.dial(1)
+    pair.settle(1)
+    stream = pair.left.streams.open("array", "")
+    pair.settle(1)
+    pair.right.streams.accept(stream)
+    pair.settle(1)
+    with pytest.raises(HelloRefused, match="by a later connection") as caught:
+        pair.right.join(late, dialler=False, now=6.0, accepted=4.0)
+    assert caught.value.code is CloseCode.SURPLUS
+    assert pair.right.streams.remembers(stream)
+    assert not [event for event in events_of(pair.right) if isinstance(event, TunnelReset)]
+
+
+def test_who_is_taken_for_late_is_let_in_by_the_next_connection() -> None:
+    """Its connection is older than that of its former half, which was quicker."""
+    pair = Pair()
+    former = pair.left.hello()
+    pair.right.join(former, dialler=False, now=2.0, accepted=1.0)
+    pair.left = restarted("left", "right")
+    with pytest.raises(HelloRefused, match="dial again"):
+        pair.right.join(pair.left.hello(), dialler=False, now=3.0, accepted=0.5)
+    pair.right.join(pair.left.hello(), dialler=False, now=4.0, accepted=3.5)
+    assert pair.right.hello().known_half == pair.left.hello().half
+
+
+def test_a_late_hello_is_told_from_an_answer_as_well() -> None:
+    pair = Pair()
+    late = pair.right.hello()
+    pair.right = restarted("right", "left")
+    mine = pair.left.hello()
+    pair.left.join(answer(pair.right, mine), dialler=True, now=5.0, mine=mine)
+    with pytest.raises(HelloRefused, match="by a later connection"):
+        pair.left.join(late, dialler=False, now=6.0, accepted=4.0)
 
 
 def test_a_second_lane_of_a_restarted_dialler_finds_the_new_state() -> None:
