@@ -45,7 +45,8 @@ class Door:
         self.last_refusal = ""
 
     async def run(self) -> None:
-        """Accept until cancelled or closed."""
+        """Accept until cancelled or closed: one connection a round of the loop, in which peers have their turns too. A
+        handshake costs this side a millisecond of computing, and a stranger next to nothing."""
         async for connection, remote in connections(self._listener, "the tunnel listener"):
             if len(self._pending) >= (most := scaled(PENDING_MAX)):
                 self._make_room(f"more than {most} connections wait before the door")
