@@ -164,6 +164,7 @@ class Site:
     def begin(self) -> None:
         """The process starts."""
         self.began += 1
+        self.drains = False
         self._tick_at = float("inf")
         self.lossy = self.world.rng.choice([0, 1e6])
         self.tunnel = self.kind(
@@ -196,6 +197,12 @@ class Site:
             end.close(CloseCode.SHUTDOWN, "restarting")
         self.tunnel.abandon(ResetCode.SHUTDOWN, "restarting", self.world.now)
         self.dispatch()
+
+    def drain(self) -> None:
+        """It opens and takes no more streams, whatever becomes of its lanes, until its process ends."""
+        self.drains = True
+        self.tunnel.drain("it will end")
+        self.pump()
 
     def soon(self, delay: float, call: Callable[[], None]) -> None:
         """Call later, unless the process has been replaced by then."""

@@ -7,7 +7,6 @@ A failing seed is repeated with ISTHMUS_SEEDS=FIRST:LAST.
 """
 
 from collections.abc import Callable
-from functools import partial
 from random import Random
 
 import pytest
@@ -65,7 +64,7 @@ class UnlikeSite(Site):
     def something(self) -> Callable[[], None]:
         """What happens at some time: also a drain, of one site in some twenty."""
         rare = self.world.rng.randrange(60) == 0
-        return partial(self.tunnel.drain, "test") if rare else self.world.rng.choice([self.talk, self.burst])
+        return self.drain if rare else self.world.rng.choice([self.talk, self.burst])
 
     def burst(self) -> None:
         """Streams that are opened, and some of them reset before anything of them was sent."""

@@ -21,6 +21,8 @@ TROUBLE = 20.0
 """Seconds, of the world's clock, of faults."""
 PEACE = 120.0
 """Seconds in which everything must have ended afterwards."""
+GREETED = 5.0
+"""Seconds in which a lane that was just dialled has come up, and both sides have said how they are."""
 
 
 AnySite = TypeVar("AnySite", bound=Site)
@@ -63,12 +65,16 @@ def simulate(kind: type[AnySite], seed: int) -> tuple[AnySite, AnySite]:
             world.after(world.rng.uniform(1, TROUBLE), site.crash)
         if world.chance(0.1):
             world.after(world.rng.uniform(1, TROUBLE), site.give_up)
+        if world.chance(0.15):
+            world.after(world.rng.uniform(1, TROUBLE), site.drain)
     if world.chance(0.8):
         plan_faults(world, left)
     world.run(world.now + TROUBLE)
     world.calm = True
     world.run(world.now + PEACE, partial(is_quiet, left, right))
     check_ended(left, right)
+    world.run(world.now + GREETED)
+    check_drains(left, right)
     return left, right
 
 
@@ -124,6 +130,12 @@ def check_ended(left: Site, right: Site) -> None:
             opened = talk.delivered[1] or talk.sent[1] or talk.finished[1] or talk.reset[1]
             assert talk.finished[0] or talk.reset[0]
             assert talk.finished[1] or talk.reset[1] or not opened
+
+
+def check_drains(left: Site, right: Site) -> None:
+    """Whoever has a lane knows whether the other side drains, whichever lanes and states have said so, or were lost."""
+    for site, other in ((left, right), (right, left)):
+        assert bool(other.tunnel.peer_drains) == site.drains or not other.ends
 
 
 def check_accounts(tunnel: Tunnel) -> None:
