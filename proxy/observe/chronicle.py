@@ -14,6 +14,8 @@ from proxy.observe.wording import number_of_streams
 _TOLD_ELSEWHERE = {code.code for code in (codes.TUNNEL_DOWN, codes.PEER_ENDED, codes.DRAINING, codes.RELOAD_FAILED)}
 """Reasons that `_conditions` makes no event of: it would miss those that last less than a second. The tunnel's come
 from counters (`_peer`), the others from the site itself."""
+REPEATED = "none: the arrays connect again and repeat what has no status"
+"""For streams that were reset by an end in order."""
 _STORE_TROUBLES = {codes.STORE_ALARM.code, codes.STORE_SET_ASIDE.code}
 
 Key = tuple[str, str, str, str]
@@ -48,16 +50,16 @@ class Chronicle:
         """Note a tunnel's changes in the order in which they must have happened: the last event is what holds now."""
         note, subject = self._journal.note, f"peer {peer.name}"
         outages, resumed, resets = (before.outages, before.resumed, before.tunnel_resets) if before else (0, 0, 0)
-        shutdowns = before.shutdowns if before else 0
+        ends = peer.shutdowns - (before.shutdowns if before else 0)
         is_up, was_up = peer.state == "up", before is not None and before.state == "up"
         had_lanes = before is not None and bool(before.lanes)
         fell, late = peer.outages > outages, health.tunnel.level is Level.CRITICAL
         again = not is_up and peer.outages - outages > had_lanes  # a tunnel that came up meanwhile is lost
-        in_order = fell and peer.outages - outages <= peer.shutdowns - shutdowns
+        in_order = fell and peer.outages - outages <= ends
         if had_lanes or not again:
             self._down(peer, health, now, holds=fell or late or (was_up and not is_up), in_order=in_order)
         if peer.tunnel_resets > resets:
-            note(codes.STREAMS_RESET, subject, f"the streams with {peer.name} were reset", now)
+            self._reset(peer.name, now, in_order=peer.tunnel_resets - resets <= ends)
         if peer.resumed > resumed:
             # A stream may have gone on and ended within this second.
             live = f" with {number_of_streams(peer.streams)}" if peer.streams else ""
@@ -77,6 +79,13 @@ class Chronicle:
         elif holds and peer.name not in self._missing:
             self._missing.add(peer.name)
             self._journal.note(codes.TUNNEL_DOWN, f"peer {peer.name}", _why_down(peer, health), now)
+
+    def _reset(self, peer: str, now: float, *, in_order: bool) -> None:
+        """Note that streams were reset; if the peer's end in order did that, no grace would have kept them."""
+        why, remedy = (", because it ended in order", REPEATED) if in_order else ("", "")
+        self._journal.note(
+            codes.STREAMS_RESET, f"peer {peer}", f"the streams with {peer} were reset{why}", now, remedy=remedy
+        )
 
     def _conditions(self, health: HealthAnswer, cautions: list[Caution], now: float) -> None:
         held: Held = {}

@@ -46,7 +46,7 @@ STREAMS_RESET = Code(
     "IST-104",
     _ERROR,
     "Streams were reset because the outage lasted longer than `tunnel.grace`, or because the peer ended or was"
-    " restarted.",
+    " restarted. If it ended in order, the event says so.",
     "the arrays connect again and repeat what has no status; if outages last longer, raise `tunnel.grace`",
 )
 FLAPPING = Code(

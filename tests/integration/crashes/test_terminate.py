@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import pytest
 
@@ -78,6 +79,8 @@ def test_a_stream_that_does_not(bed: Bed, ending: str) -> None:
             assert "the site shuts down" in line_with(each.log.read_text(), "ended: ")
         eventually(other, "peers.0.tunnel_resets", wanted=1)
         other.wait_for(lambda: "IST-104" in told(other), "does not tell of the lost stream")
+        (lost,) = (event["words"] for event in events(other) if event["code"] == "IST-104")
+        assert lost == f"the streams with {site.name} were reset, because it ended in order"
 
 
 @EITHER
@@ -103,8 +106,13 @@ def test_the_other_site_tells_of_no_lost_streams_where_there_was_none(bed: Bed, 
 
 def told(site: Site) -> list[str]:
     """Codes of its events."""
+    return [event["code"] for event in events(site)]
+
+
+def events(site: Site) -> list[dict[str, Any]]:
     _, body = site.get("/api/v1/events")
-    return [event["code"] for event in json.loads(body)["events"]]
+    found: list[dict[str, Any]] = json.loads(body)["events"]
+    return found
 
 
 def test_the_last_bytes_for_a_slow_array(bed: Bed) -> None:

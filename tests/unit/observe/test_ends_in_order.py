@@ -2,7 +2,11 @@
 
 from dataclasses import replace
 
+import pytest
+
 from proxy.observe.answers import Level
+from proxy.observe.chronicle import REPEATED
+from proxy.observe.codes import STREAMS_RESET
 from tests.unit.observe.snapshots import changed, with_peer
 from tests.unit.observe.test_watch import Site, down
 
@@ -37,3 +41,21 @@ def test_an_outage_beside_an_end_in_order_is_told_as_one() -> None:
     site = Site()
     site.pass_(changed(peers=[replace(down(), outages=2, shutdowns=1)]), 3)
     assert site.told == ["IST-101", "IST-102", "IST-101", "IST-102"]
+
+
+@pytest.mark.parametrize(
+    ("resets", "words", "remedy"),
+    [
+        (1, "the streams with west were reset, because it ended in order", REPEATED),
+        (2, "the streams with west were reset", STREAMS_RESET.remedy),  # one of them for another reason
+    ],
+)
+def test_streams_that_an_end_in_order_has_reset_are_not_told_as_lost_to_the_line(
+    resets: int, words: str, remedy: str
+) -> None:
+    site = Site()
+    ended = replace(down(), state="connecting", streams=0, shutdowns=1, ended_seconds=1.0, tunnel_resets=resets)
+    site.pass_(changed(peers=[ended]))
+    assert site.told == ["IST-101", "IST-115", "IST-104"]
+    (event,) = (each for each in site.watch.journal.after(0, 100).events if each.code == "IST-104")
+    assert (event.words, event.remedy) == (words, remedy)
