@@ -110,7 +110,7 @@ def exports_do_not_loop(draft: Draft) -> None:
                 draft.wrong(
                     where,
                     f"is {show_key(forward)} of this site, which leads on to a peer",
-                    "write the far array's address",
+                    "write the array's own address",
                 )
 
 

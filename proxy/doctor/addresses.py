@@ -83,7 +83,7 @@ def loop(export: Export, forward: Forward) -> Finding:
     """An export with an address of this host, on which a forward listens because it listens on all."""
     leads = f"forward {forward.name} ({forward.listen}) listens there, and leads on to a peer"
     found = f"{export.address} is this host itself: {leads}"
-    return problem(f"export {export.name}", found, "write the far array's address as export.address")
+    return problem(f"export {export.name}", found, "write the array's own address as export.address")
 
 
 def _in(reach: Reach) -> str:

@@ -34,7 +34,7 @@ def refuse_loops(config: SiteConfig) -> None:
     """Raises OperatorError that names each loop."""
     told = [
         f"export {export.name!r} address = {export.address} is this host itself, where forward {forward.name!r} listens"
-        f" ({forward.listen}), which leads on to a peer; write the far array's address"
+        f" ({forward.listen}), which leads on to a peer; write the array's own address"
         for export, forward in loops(config)
     ]
     if told:

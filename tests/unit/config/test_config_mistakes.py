@@ -198,7 +198,7 @@ ONE = [
         EAST + EXPORT.replace("10.0.0.1:3260", "127.0.0.1:3260"),
         "export[0].address",
         "is forward[0].listen of this site, which leads on to a peer",
-        "far array's address",
+        "array's own address",
     ),
     (
         "no time between",
