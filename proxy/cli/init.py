@@ -2,10 +2,12 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import click
 
 from proxy import identity
 from proxy.cli.ending import ended_in_order
@@ -17,11 +19,8 @@ from proxy.config.mistakes import Mistake
 from proxy.errors import ExitCode, OperatorError
 from proxy.files import File, create_all
 from proxy.setup import container, sitefile
-from proxy.setup.wishes import Way, Wishes
+from proxy.setup.wishes import DEFAULT_EXPORT, Way, Wishes
 from proxy.text import typed
-
-DEFAULT_EXPORT = "array"
-STORE_SIZE = "10GiB"
 
 Options = Mapping[str, Any]
 """As typed, by the names of the parameters in `commands`; None or () for what was not."""
@@ -51,11 +50,9 @@ _MISSING = {
 
 def run(options: Options, out: Path) -> None:
     """Ask if no option was given, check everything, write all or nothing, say what to do next. Raises OperatorError."""
-    if not any(options.values()):
-        options = _asked()
-    wishes = _wishes(options)
+    wishes = _wishes(options) if any(options.values()) else _asked(out)
     config = out / f"{wishes.site}.toml"
-    found = [*_mistakes(wishes, config), *_reach_mistakes(options), *_present(wishes.site, out)]
+    found = [*_mistakes(wishes, config), *_reach_mistakes(wishes), *_present(_names(wishes.site), out)]
     if found:
         raise _refused(found)
     made, keys = identity.draft(wishes.site, out)
@@ -63,32 +60,28 @@ def run(options: Options, out: Path) -> None:
     files = [(config, sitefile.render(wishes).encode(), 0o644), *keys, token, *container.files(wishes.site, out)]
     with ended_in_order():
         _write(files, out)
-    _say(wishes, config, made, _reached(options))
+    _say(wishes, config, made, _reached(wishes))
 
 
-def _asked() -> Options:
+def _asked(out: Path) -> Wishes:
     if not sys.stdin.isatty():
         wrong = "--site and --peer are missing, and there is no terminal to ask at"
         raise OperatorError(f"{wrong}; give them, as `isthmus init --help` shows", ExitCode.USAGE)
-    return ask()
+    if found := [*_present(container.NAMES, out)]:  # whatever the answers are
+        raise _refused(found)
+    try:
+        return ask()
+    except click.Abort:
+        say("\nisthmus: nothing was written", err=True)
+        raise
 
 
 def _wishes(options: Options) -> Wishes:
     peer, _, address = (options["peer"] or "").partition("=")
-    return Wishes(
-        site=options["site"] or "",
-        peer=peer,
-        listen=options["listen"],
-        peer_address=address or None,
-        forwards=tuple(map(_way, options["forward"])),
-        exports=tuple(map(_way, options["export"])),
-        store=options["store"] or "disk",
-        store_size=options["store_size"] or STORE_SIZE,
-        store_path=options["store_path"],
-        rate=options["rate"],
-        status=options["status"],
-        history=options["history"],
-    )
+    forwards, exports = (tuple(map(_way, options[key])) for key in ("forward", "export"))
+    named = {key: value for key, value in options.items() if key not in ("peer", "forward", "export")}
+    given = {key: value for key, value in named.items() if value is not None}
+    return Wishes(peer=peer, peer_address=address or None, forwards=forwards, exports=exports, **given)
 
 
 def _way(text: str) -> Way:
@@ -111,26 +104,26 @@ def _as_option(mistake: Mistake, *, missing: bool) -> str:
     return str(Mistake((option,), mistake.value, mistake.wrong, mistake.remedy))
 
 
-def _reach_mistakes(options: Options) -> Iterator[str]:
+def _reach_mistakes(wishes: Wishes) -> Iterator[str]:
     try:
-        _reached(options)
+        _reached(wishes)
     except OperatorError as error:
         yield error.message
     except ValueError:
         return  # it is about --listen, and reported there
 
 
-def _reached(options: Options) -> Address | None:
+def _reached(wishes: Wishes) -> Address | None:
     """Where the other site dials this one. Raises OperatorError, or ValueError."""
-    if options["reach"] is not None:
-        return read_reach(options["reach"])
-    listen = parse_listen(options["listen"]) if options["listen"] else None
+    if wishes.reach is not None:
+        return read_reach(wishes.reach)
+    listen = parse_listen(wishes.listen) if wishes.listen else None
     return dialled_at(listen, f"--reach is missing: {listen} is no address that the other site could dial")
 
 
-def _present(site: str, out: Path) -> Iterator[str]:
+def _present(names: Iterable[str], out: Path) -> Iterator[str]:
     """A line for each file that is there already: nothing is ever written over."""
-    for name in _names(site):
+    for name in names:
         if (out / name).exists():
             yield f"{out / name} exists already; choose another directory (--out), or remove it if it is not needed"
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+DEFAULT_EXPORT = "array"
+
 
 @dataclass(frozen=True, slots=True)
 class Way:
@@ -13,25 +15,27 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """Values as they are to stand in the file; None: the key is left out."""
+    """Values as they are to stand in the file, but for `reach`; None: the key is left out."""
 
-    site: str
-    peer: str
+    site: str = ""
+    peer: str = ""
     """The other site's name."""
-    listen: str | None
+    listen: str | None = None
     """Where the other site dials in."""
-    peer_address: str | None
+    reach: str | None = None
+    """By which address it does; None: `listen`."""
+    peer_address: str | None = None
     """Where it is dialled."""
-    forwards: tuple[Way, ...]
-    exports: tuple[Way, ...]
-    store: str
+    forwards: tuple[Way, ...] = ()
+    exports: tuple[Way, ...] = ()
+    store: str = "disk"
     """memory or disk."""
-    store_size: str
-    store_path: str | None
+    store_size: str = "10GiB"
+    store_path: str | None = None
     """Of a disk store; None: a directory beside the file."""
-    rate: str | None
+    rate: str | None = None
     """What is sent to the other site at most."""
-    status: str | None
+    status: str | None = None
     """Where the status listener is."""
-    history: str | None
+    history: str | None = None
     """The file that keeps history and events."""

@@ -185,6 +185,45 @@ def test_the_questions(tmp_path: Path) -> None:
     assert str(decode(line_of(shown)).address) == "198.18.0.1:4500"
 
 
+def test_a_wrong_answer_is_told_with_the_remedy_and_costs_no_other_answer(tmp_path: Path) -> None:
+    """Also one that is only wrong beside an earlier one, or too small: all answers were lost with it."""
+    wrong = {
+        "east/1": "is not a name; write 1 to 63",
+        "EAST": "is the name of this site itself; write the other",
+        "4500": "is not a host and a port; write an IP address of this host and a port, such as",
+        "0.0.0.0:4501": "stands for all addresses of a host, and can be dialled by nobody; write host and port, such",
+        "127.0.0.1:4500": "clashes with tunnel.listen (0.0.0.0:4500); give each listener",
+        "127.0.0.1:3260": "is forward[0].listen of this site, which leads on to a peer; write the array's own address",
+        "disc": "is not one of the possible values; write 'memory' or 'disk'",
+        "1B": "is too small; write at least",
+    }
+    right = ["east", "west", "0.0.0.0:4500", "198.18.0.1:4500", "127.0.0.1:3260", "10.1.0.5:3260", "disk", "1GiB"]
+    answers = [answer for pair in zip(wrong, right, strict=True) for answer in pair]
+    shown, code = at_a_terminal(answers, "init", "--out", str(tmp_path))
+    assert code == 0, shown
+    for answer, words in wrong.items():
+        assert f"Error: '{answer}' {words}" in shown
+    assert shown.count("Error: ") == len(wrong)
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [(b"\x04", "\nisthmus: nothing was written\n"), (b"\xff\neast\n\x04", "Error: '\ufffd' is not a name")],
+    ids=["end of input", "what is no text"],
+)
+def test_questions_that_are_not_answered(tmp_path: Path, typed: bytes, shown: str) -> None:
+    told, code = at_a_terminal(typed, "init", "--out", str(tmp_path), PYTHONIOENCODING="utf-8:strict")
+    assert (code, list(tmp_path.iterdir())) == (ExitCode.INTERRUPTED, [])
+    assert shown in told
+
+
+def test_nothing_is_asked_where_files_are_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "compose.yaml").touch()
+    shown, code = at_a_terminal([], "init", "--out", str(tmp_path))
+    assert (code, "Name of this site" in shown) == (ExitCode.USAGE, False)
+    assert f"{tmp_path}/compose.yaml exists already; choose another directory" in shown
+
+
 def test_the_questions_of_a_site_that_only_dials(tmp_path: Path) -> None:
     answers = ["west", "east", "none", "198.18.0.1:4500", "none", "10.1.0.5:3260", "memory", "1GiB"]
     shown, code = at_a_terminal(answers, "init", "--out", str(tmp_path))
@@ -194,13 +233,19 @@ def test_the_questions_of_a_site_that_only_dials(tmp_path: Path) -> None:
     assert decode(line_of(shown)).address is None
 
 
-def at_a_terminal(answers: list[str], *arguments: str) -> tuple[str, int]:
+def at_a_terminal(answers: list[str] | bytes, *arguments: str, **environment: str) -> tuple[str, int]:
     """What the program shows at a terminal of its own, where these lines are typed; its exit code."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "proxy.cli", *arguments]
-    process = subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "proxy.cli", *arguments],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | environment,
+    )
     os.close(theirs)
-    os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
+    os.write(ours, answers if isinstance(answers, bytes) else "".join(f"{answer}\n" for answer in answers).encode())
     shown, _ = process.communicate(timeout=100)
     os.close(ours)
     return shown, process.returncode
