@@ -74,7 +74,7 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     for peer in site.peers:
         yield from _of_peer(site, peer, reached, tried=certificates is not None)
         yield from _of_tunnel(peer, status, running, reached)
-    yield from _of_removed(site, status)
+    yield from _of_other_peers(site, status)
     yield from _of_exports(site, reached)
     yield from _of_listeners(site, running)
     yield from _of_line(site, line, reached, status)
@@ -181,10 +181,13 @@ def _of_tunnel(peer: Peer, status: dict[str, Any], running: Running, reached: Ne
             yield from peers.refusals(peer.name, state)
 
 
-def _of_removed(site: SiteConfig, status: dict[str, Any]) -> Iterator[Finding]:
-    known = {peer.name for peer in site.peers}
-    named = (state.get("name") for state in as_dicts(status.get("peers")))
-    return (peers.removed(name) for name in named if isinstance(name, str) and name not in known)
+def _of_other_peers(site: SiteConfig, status: dict[str, Any]) -> Iterator[Finding]:
+    """Peers that the file has and the running site, if it tells of any, has not; and the other way round."""
+    known = [peer.name for peer in site.peers]
+    told = (state.get("name") for state in as_dicts(status.get("peers")))
+    named = [name for name in told if isinstance(name, str)]
+    yield from (peers.added(name) for name in known if named and name not in named)
+    yield from (peers.removed(name) for name in named if name not in known)
 
 
 def _of_exports(site: SiteConfig, reached: Neighbours) -> Iterator[Finding]:

@@ -46,7 +46,7 @@ def _remedy(peer: Peer, reach: Reach, own_certificate: str, own_fingerprint: byt
     assert peer.address is not None
     host, port = peer.address
     give = f"give it {own_certificate} (SHA-256 {show_fingerprint(own_fingerprint)}) as its peer.certificate, then"
-    give += " `isthmus reload`"
+    give += " `isthmus reload`; or, if its running site does not have this peer yet, a restart"
     if any(words in reach.detail for words in _BY_ITS_CLOCK):
         seen = "by its clock ours does not hold yet, or no more: if it does by this host's (own certificate, above)"
         give = f"{seen}, set the clock of {host}; isthmus doctor there tells what that says. Otherwise {give}"
@@ -149,6 +149,12 @@ def refusals(name: str, state: Mapping[str, Any]) -> Iterator[Finding]:
             yield problem(share, found, remedy)
         elif not share:
             yield attention(f"peer {name}", f"it asks for what it may not have: {words}", remedy)
+
+
+def added(name: str) -> Finding:
+    """A peer of the file that the running site, which read it when it started, does not have."""
+    found = "the running site does not know it, and refuses it: it has come into the file since"
+    return problem(f"tunnel to {name}", found, "restart the site")
 
 
 def removed(name: str) -> Finding:

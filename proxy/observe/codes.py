@@ -137,7 +137,7 @@ REFUSED = Code(
     "IST-201",
     _WARNING,
     "A connection to the tunnel listener was refused.",
-    "the log has its address and the reason; if it is a peer, compare certificates with `isthmus check` on both hosts",
+    "the log has its address and the reason; if it is a peer, `isthmus doctor` on both hosts says what to do",
     floods=True,
 )
 CERTIFICATE_ENDS = Code(

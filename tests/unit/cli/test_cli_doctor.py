@@ -186,6 +186,14 @@ def test_who_is_waited_for_may_be_who_was_refused(isthmus: Isthmus, east: Status
     assert said == "it has not dialled in, unless it is what was refused last: 192.0.2.2:5, why"
 
 
+def test_a_peer_that_was_added(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
+    """The site reads its peers at its start: one that `isthmus pair` has written since is refused, reload or not."""
+    east.answers({"site": "east", "peers": [{"name": "north", "state": "up", "lanes": [{}]}]})
+    found = findings(isthmus, at_home)["tunnel to west"]
+    assert (found["level"], found["remedy"]) == ("problem", "restart the site")
+    assert "the running site does not know it" in found["found"]
+
+
 def test_a_peer_that_was_removed(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
     east.answers({"site": "east", "peers": [{"name": "west", "state": "up"}, {"name": "north", "state": "waiting"}]})
     found = findings(isthmus, at_home)["tunnel to north"]
