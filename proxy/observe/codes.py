@@ -202,7 +202,8 @@ HISTORY_IN_MEMORY = Code(
     "IST-404",
     _WARNING,
     "History and events are kept in memory only: they are lost at a restart.",
-    "make room on the disk of the history file, or set `status.history` to a file that the site can write",
+    "make room on the disk of the history file; or have `status.history` name another file that the site can write,"
+    " then restart the site",
     logged=True,
     recurs=True,
 )
