@@ -85,11 +85,13 @@ class Listeners:
 def unavailable(what: str, address: Address, error: OSError) -> str:
     """The message that an address cannot be had, and what to do. `what`: where the configuration names it."""
     remedies = {
+        # Not -l: a port may also be that of a connection that a program has made.
+        errno.EADDRINUSE: f"ss -tanp 'sport = :{address.port}' says by whom: stop that, or configure another address",
         errno.EADDRNOTAVAIL: "configure one that `ip address` lists on this host",
         errno.EACCES: "configure a port from 1024 on: those below are for root",
         errno.EMFILE: "raise LimitNOFILE of the systemd unit, ulimits of a container, or ulimit -n (isthmus doctor)",
     }
-    remedy = remedies.get(error.errno or 0, "free the address or configure another one")
+    remedy = remedies.get(error.errno or 0, "configure another address")
     return f"{what} = {address}: {error.strerror or error}; {remedy}"
 
 

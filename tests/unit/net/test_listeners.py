@@ -12,11 +12,11 @@ from proxy.net.listeners import unavailable
 @pytest.mark.parametrize(
     ("error", "remedy"),
     [
-        (errno.EADDRINUSE, "free the address or configure another one"),
+        (errno.EADDRINUSE, "ss -tanp 'sport = :80' says by whom: stop that, or configure another address"),
         (errno.EADDRNOTAVAIL, "configure one that `ip address` lists on this host"),
         (errno.EACCES, "configure a port from 1024 on: those below are for root"),
         (errno.EMFILE, "raise LimitNOFILE of the systemd unit, ulimits of a container, or ulimit -n (isthmus doctor)"),
-        (errno.ENOBUFS, "free the address or configure another one"),
+        (errno.ENOBUFS, "configure another address"),
     ],
 )
 def test_the_remedy_fits_the_error(error: int, remedy: str) -> None:
