@@ -29,6 +29,7 @@ READ_OVER = 1024
 filled all its lanes with tiny frames: skipping all that come in the second that a lane has left would take seconds."""
 GRAIN_MIN = 16 << 10
 """Bytes: shorter batches compress badly."""
+_UNWANTED = CloseCode.NOT_A_PEER, CloseCode.WRONG_NAME, CloseCode.VERSION, CloseCode.SETTINGS
 _WRITE_HIGH = 512 << 10
 _WRITE_LOW = 128 << 10
 """Bytes that the transport may hold for the kernel. Only a second bound: `outlet` lets it have less than that."""
@@ -109,6 +110,8 @@ class Lane(asyncio.BufferedProtocol):
         """The lane ends because it is not needed, which is no failure."""
         self.short = False
         """The lane's packets are kept short (`sockets.shorten_segments`)."""
+        self.unwanted = False
+        """The other side refused it for what this one is or says, so that side runs, and does not end."""
         self.late = False
         """The lane ended because no HELLO came in time."""
         self.silent = False
@@ -339,6 +342,7 @@ class Lane(asyncio.BufferedProtocol):
         expect_of_tunnel(frame)
         if frame.type == FrameType.CLOSE:
             code, reason = decode_close(frame.payload)
+            self.unwanted = code in _UNWANTED
             only_looked = code is CloseCode.SURPLUS and not self.dialler  # as `isthmus doctor` does
             self.abort(f"refused by the other side: {reason} ({code.name.lower()})", needless=only_looked)
         else:

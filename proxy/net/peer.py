@@ -102,7 +102,7 @@ class Peer:
 
     @property
     def ended_seconds(self) -> float | None:
-        """Since the peer shut down in order; None once a lane has come up again, or if it has not."""
+        """Since the peer shut down in order; None once it was heard again, or if it has not."""
         return None if self._ended is None else self._loop.time() - self._ended
 
     @property
@@ -184,6 +184,7 @@ class Peer:
         now = self._loop.time()
         if not self._environment.proves(self.name, *lane.certificate):  # a reload came between
             raise HelloRefused(CloseCode.NOT_A_PEER, _WITHDRAWN)
+        self._ended = None  # it is back, even if it is refused
         if self.lanes.full and self.tunnel.pairing.continues(hello):
             silent = self.lanes.oldest_silent
             if silent is None:
@@ -201,7 +202,6 @@ class Peer:
         for other in replaced:
             other.abort(f"nothing was heard on it, and lane {lane.number} has come up in its place")
         self._last_error = ""  # also why those just aborted have ended, which might stay there for days
-        self._ended = None
         self._dispatch()
         self.relays.lookout.look()
         self.pump()
@@ -228,6 +228,8 @@ class Peer:
         """A lane is gone."""
         level = logging.DEBUG if lane.needless else logging.WARNING
         known = self.lanes.remove(lane)
+        if lane.unwanted:
+            self._ended = None  # it is back, and refuses us
         if not lane.needless:
             self.failed(reason)
         if not known:

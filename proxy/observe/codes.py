@@ -130,7 +130,7 @@ PEER_ENDED = Code(
     "IST-115",
     _INFO,
     "A peer has ended in order, so there is no tunnel to it until it is started again. If it is not back within ten"
-    " minutes, that is told as IST-102.",
+    " minutes, or is back and one site refuses the other, that is told as IST-102.",
     "none if it is being restarted; otherwise start it again",
 )
 REFUSED = Code(

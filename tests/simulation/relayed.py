@@ -240,7 +240,7 @@ class Link:
         self.mark = 0
         self.grain = loop.rng.choice([16 << 10, 64 << 10, 256 << 10])
         self.congestion_control = ""
-        self.up = self.silent = self.needless = self.clogged = self.lost = False
+        self.up = self.silent = self.unwanted = self.needless = self.clogged = self.lost = False
         self.said: Hello | None = None
         self.certificate = b"", dict[str, object]()
         self._reader = lane_reader()
