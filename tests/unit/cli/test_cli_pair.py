@@ -104,7 +104,7 @@ def test_another_certificate_or_address_needs_a_word(isthmus: Isthmus, tmp_path:
     isthmus("keygen", "--site", "west", "--out", tmp_path / "west", "--force")
     renewed = line_of(isthmus("invite", tmp_path / "west" / "west.toml").stdout)
     for line, words, next_step in (
-        (moved, "198.18.0.9:4500", f"Next: isthmus serve {file}; a site that runs already knows west after a restart."),
+        (moved, "198.18.0.9:4500", f"Next: isthmus serve {file}; if the site runs already, restart it"),
         (
             renewed,
             "its certificate is not the one in",
