@@ -11,12 +11,14 @@ from typing import Any
 from proxy.cli.output import waiting
 from proxy.config.model import SiteConfig
 from proxy.errors import ExitCode, OperatorError
-from proxy.net.inquiry import TIMEOUT, Inquiry, find_token
+from proxy.net.inquiry import TIMEOUT, Inquiry, OtherCertificate, find_token
 from proxy.text import printable, typed
 
 API = "/api/v1"
 _REFUSALS = 400, 401, 403, 421, 429
 """HTTP statuses with which the listener says in words why it refuses."""
+_RELOAD = "systemctl reload, or kill -HUP with the number of its process"
+"""What works without the listener."""
 
 
 def fetch_status(config: SiteConfig) -> dict[str, Any]:
@@ -92,6 +94,9 @@ class Api:
             response, body = self._inquiry.ask(path, method, control=control)
         except TimeoutError:
             raise self._unanswered() from None
+        except OtherCertificate as error:
+            replaced = f"if that was replaced, have the site read it anew: {_RELOAD}"
+            raise self._unreachable(f"{error}; {replaced}; otherwise it is another program") from None
         except (OSError, HTTPException) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise self._unreachable(
@@ -116,7 +121,7 @@ class Api:
 
     def _unknown_token(self, path: Path) -> str:
         """For a refused token: the listener's own words, "a token is needed", do not help whoever has shown one."""
-        remedy = "systemctl reload, or kill -HUP with the number of its process"
+        remedy = _RELOAD
         if self._config.status.control_token not in (None, path):
             remedy = typed("isthmus", "reload", self._config.source)
         unknown = f"it does not know the token in {path}, and may still have the one that it read at its start"

@@ -30,6 +30,10 @@ LARGEST_ANSWER = 64 << 20
 """Bytes; 65536 streams a peer need some 30 MiB."""
 
 
+class OtherCertificate(OSError):
+    """The listener is not known by what it shows."""
+
+
 class Inquiry:
     """One connection, opened when it is needed and kept. A context manager; one thread."""
 
@@ -168,8 +172,8 @@ class _Pinned(HTTPSConnection):
         self._certificate = certificate
 
     def connect(self) -> None:
-        """Connect. Raises OSError if another certificate is shown; then no request has been sent."""
+        """Connect. Raises OtherCertificate if another one is shown; then no request has been sent."""
         super().connect()
         if self.sock.getpeercert(binary_form=True) != self._certificate:
             self.close()
-            raise OSError("it shows another certificate than status.certificate; was that replaced without a reload?")
+            raise OtherCertificate("it shows another certificate than status.certificate")

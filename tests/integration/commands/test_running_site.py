@@ -4,6 +4,7 @@ Each command is typed at least once; what asks again is forked.
 """
 
 import json
+import signal
 import subprocess
 import tarfile
 import time
@@ -111,7 +112,10 @@ def test_over_tls_with_tokens(bed: Bed) -> None:
         make(bed.directory / "listener", "east", days=(-1, 400))
         mistaken = typed("status", east)
         assert mistaken.returncode == 4
-        assert "it shows another certificate than status.certificate" in mistaken.stderr
+        assert "it shows another certificate than status.certificate; if that was replaced, have" in mistaken.stderr
+        assert "running?" not in mistaken.stderr
+        east.signal(signal.SIGHUP)
+        eventually(east, lambda: at_once("status", east).returncode == 0)
         assert "-0123456789abcdef" not in refused.stderr + mistaken.stderr
 
 
