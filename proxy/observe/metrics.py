@@ -144,7 +144,13 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
         ("peer", "reason"),
         _per_key(lambda p: p.refused_streams),
     ),
-    Declaration("isthmus_peer_outages", C, "How often the last lane was lost", _PEER, _per_peer(lambda p: p.outages)),
+    Declaration(
+        "isthmus_peer_outages",
+        C,
+        "How often the last lane was lost, orderly ends of the peer included",
+        _PEER,
+        _per_peer(lambda p: p.outages),
+    ),
     Declaration(
         "isthmus_peer_round_trip_seconds",
         G,
