@@ -36,6 +36,17 @@ def test_a_peer_that_ends_in_order_is_given_time_to_come_back() -> None:
     assert (site.level, site.told[3:]) == (Level.HEALTHY, ["IST-101"])
 
 
+def test_a_peer_that_is_back_and_has_no_tunnel_is_an_outage() -> None:
+    """One site refuses the other, as after an upgrade that went wrong."""
+    site = Site()
+    ended = replace(down(), state="connecting", streams=0, shutdowns=1, ended_seconds=1.0)
+    site.pass_(changed(peers=[ended]), 3)
+    site.pass_(changed(peers=[replace(ended, ended_seconds=None, last_error="no common version")]), 3)
+    assert (site.level, site.reasons) == (Level.CRITICAL, ["IST-102"])
+    assert site.told == ["IST-101", "IST-115", "IST-102"]
+    assert site.watch.health.words == "there is no tunnel to west: no common version"
+
+
 def test_an_outage_beside_an_end_in_order_is_told_as_one() -> None:
     """Both within a second: which came last cannot be told."""
     site = Site()
