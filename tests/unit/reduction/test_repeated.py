@@ -13,6 +13,8 @@ from dedupstore.store import Buffer
 from proxy.reduction import matcher
 from proxy.reduction.beginnings import Beginnings
 from proxy.reduction.encoder import FAR, READ_BYTES
+from proxy.reduction.holdings import Holdings
+from proxy.reduction.outgoing import NAMED_MAX
 from tests.unit.reduction.sites import SMALL_CHUNKS, Site, Stream, cut_up, noise, send, two_sites
 
 DATA = noise(60_000, 12)
@@ -136,6 +138,29 @@ def test_the_peer_may_ask_for_each_of_them_although_a_batch_names_some_twice() -
     assert stream.misses == 1
 
 
+def test_the_peer_may_ask_for_all_of_them() -> None:
+    near, far = two_sites()
+    near.store.entries = 1000
+    send(near, far, [DATA])
+    for name in far.store.names:
+        far.store.lose(name)
+    assert send(near, far, IN_READS).misses == len(BORDERS)
+
+
+def test_a_batch_names_no_more_of_them_than_the_peer_may_ask_for() -> None:
+    near, far = two_sites()
+    near.store.entries = 1000
+    send(near, far, [DATA])
+    stream = Stream(near, far)
+    stream.write(IN_READS[0])
+    batch = stream.encoder.drafts.draft
+    batch.name(b"another chunk", NAMED_MAX - 10_000)
+    for piece in IN_READS[1:]:
+        stream.write(piece)
+    assert NAMED_MAX - SMALL_CHUNKS.maximum < batch.named_bytes <= NAMED_MAX
+    stream.end()
+
+
 def test_each_of_them_counts_as_found() -> None:
     near, far = two_sites()
     near.store.entries = 1000
@@ -143,15 +168,6 @@ def test_each_of_them_counts_as_found() -> None:
     near.store.found = 0
     send(near, far, IN_READS)
     assert near.store.found == len(BORDERS)
-
-
-def test_what_is_said_of_them_is_what_is_said_of_each_alone() -> None:
-    near, far = two_sites()
-    near.store.entries = 20
-    send(near, far, [DATA])
-    alone = send(near, far, [DATA])
-    assert alone.literal == 0
-    assert send(near, far, IN_READS).wire == alone.wire
 
 
 def test_the_first_of_them_behind_a_forced_border_is_noted() -> None:
@@ -162,7 +178,8 @@ def test_the_first_of_them_behind_a_forced_border_is_noted() -> None:
     near.beginnings = Beginnings(1 << 10)
     forced(near, far, borders)
     behind = [DATA[border:] for border in borders[:-1]]
-    assert all(near.beginnings.knows(fingerprint(data[: SMALL_CHUNKS.cut(data)[0]])) for data in behind)
+    for data in behind:
+        assert near.beginnings.recall(memoryview(data))[1] == fingerprint(data[: SMALL_CHUNKS.cut(data)[0]])
 
 
 STEPS = st.lists(
@@ -178,16 +195,51 @@ def test_whatever_streams_of_the_same_data_have_as_borders_all_arrives(
     near.store.entries = 1000
     for steps in passes:
         stream = Stream(near, far, follows=follows)
-        for n, then in steps:
-            at = len(stream.sent)
-            stream.write(DATA[at : at + n])
-            if then == "pause":
-                stream.pause()
-            elif then == "border":
-                stream.border()
+        write_in_steps(stream, steps)
         stream.end()
     for name in near.store.names:
         assert fingerprint(near.store.read(name) or b"") == name
+
+
+@given(
+    st.lists(STEPS, min_size=2, max_size=4), st.integers(1, 40), st.sets(st.integers(0, len(BORDERS))), st.booleans()
+)
+def test_what_is_said_of_chunks_together_is_what_is_said_of_each_alone(
+    passes: list[list[tuple[int, str]]], entries: int, doubted: set[int], follows: bool
+) -> None:
+    def said() -> list[object]:
+        near, far = two_sites()
+        near.store.entries = entries
+        send(near, far, [DATA])
+        for number, name in enumerate(near.store.names):
+            place = near.store.find(name)
+            if place is not None and number in doubted:
+                near.holdings.doubt(place)
+        said: list[object] = []
+        for steps in passes:
+            stream = Stream(near, far, follows=follows)
+            write_in_steps(stream, steps)
+            stream.finish()
+            said += stream.queue
+            stream.settle()
+            stream.encoder.close()
+        return [*said, near.store.names, near.store.found, near.store.pinned]
+
+    together = said()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Holdings, "holds_all", lambda *_: False)
+        assert said() == together
+
+
+def write_in_steps(stream: Stream, steps: list[tuple[int, str]]) -> None:
+    """DATA, as STEPS say."""
+    for n, then in steps:
+        at = len(stream.sent)
+        stream.write(DATA[at : at + n])
+        if then == "pause":
+            stream.pause()
+        elif then == "border":
+            stream.border()
 
 
 def names_of(data: bytes) -> list[bytes]:
@@ -282,14 +334,16 @@ def test_nor_is_it_if_the_next_stream_began_like_the_rest_of_the_longer_one(alik
     assert set(names_of(DATA)) <= set(near.store.names)
 
 
-def test_shorter_chunks_than_ours_are_not_repeated() -> None:
+@pytest.mark.parametrize("behind", [3, 5])
+def test_shorter_chunks_than_ours_are_not_repeated(behind: int) -> None:
     """Another peer has taught them, and a batch may not have as many tokens as so many chunks take."""
     near, far = two_sites()
     near.store.entries = 10_000
-    start, first, end = BORDERS[2], BORDERS[3], BORDERS[20]
-    for piece in [DATA[start:first], *cut_up(DATA[first:end], [8] * (end - first))]:
+    start, first, end = BORDERS[2], BORDERS[behind], BORDERS[20]
+    ours = [end - start for start, end in pairwise(BORDERS[2 : behind + 1])]
+    for piece in cut_up(DATA[start:end], [*ours, *[8] * (end - first)]):
         near.store.put(fingerprint(piece), piece)
-    pieces = [DATA[start : first + 1], DATA[first + 1 : end]]
+    pieces = [DATA[start : BORDERS[3] + 1], DATA[BORDERS[3] + 1 : end]]
     send(near, far, pieces)
     assert send(near, far, pieces).literal == 0
 
