@@ -5,6 +5,8 @@ While the data follows what was stored before, even a piece of a chunk before a 
 that was stored after the last one is expected, and if the piece is its beginning, it goes as a slice.
 """
 
+from collections.abc import Sequence
+
 from dedupstore.fingerprint import fingerprint
 from dedupstore.prefix import common_prefix
 from dedupstore.store import ChunkStore, Place
@@ -58,32 +60,19 @@ class Matcher:
             course.found = False
         self._complete(name, data)
 
-    def chunks(self, data: memoryview, sent: int, place: Place, ends: list[int], names: list[bytes]) -> None:
+    def chunks(self, data: memoryview, sent: int, place: Place, ends: Sequence[int], names: Sequence[bytes]) -> None:
         """Send complete chunks, at least one, that are stored one after another from `place` on.
 
         `ends`: where they end in `data`. `sent`: as in `chunk`, of the first one.
         """
-        if not sent and self._refer_all(place, names, ends[-1]):
-            self._course.passed(names[-1], (place[0], place[1] + len(names) - 1))
-            self._course.found = True
+        if not sent and self._all_referable(place, names, ends[-1]):
+            self._refer_all(place, names, ends[-1])
             self._complete(names[0], data[: ends[0]])
             return
         at = 0
         for end, name in zip(ends, names, strict=True):
             self.chunk(data[at:end], sent, name)
             at, sent = end, 0
-
-    def _refer_all(self, place: Place, names: list[bytes], length: int) -> bool:
-        """Refer to these chunks, `length` bytes together, at once. False if it has to be decided one by one."""
-        if (
-            self._underway.full
-            or not self._course.peer_holds_all(place, len(names))
-            or not self._drafts.draft.may_name_all(names, length)
-        ):
-            return False
-        self._store.count_hits(place, names, length)
-        self._drafts.refer(names, place, length)
-        return True
 
     def _complete(self, name: bytes, data: memoryview) -> None:
         """The incomplete chunk, or the first of several, is complete and sent."""
@@ -128,6 +117,20 @@ class Matcher:
             self._drafts.literal(data[sent:])
             self._drafts.learn(name, length, None)
         self._course.passed(name, place)
+        self._course.found = True
+
+    def _all_referable(self, place: Place, names: Sequence[bytes], length: int) -> bool:
+        """True if the batch may refer to these chunks, `length` bytes together; False if it has to be asked of each."""
+        return (
+            not self._underway.full
+            and self._course.peer_holds_all(place, len(names))
+            and self._drafts.draft.may_name_all(names, length)
+        )
+
+    def _refer_all(self, place: Place, names: Sequence[bytes], length: int) -> None:
+        self._store.count_hits(place, names, length)
+        self._drafts.refer(names, place, length)
+        self._course.passed(names[-1], (place[0], place[1] + len(names) - 1))
         self._course.found = True
 
     def _learn(self, name: bytes, data: memoryview) -> Place | None:
