@@ -142,7 +142,7 @@ def judge(times: Times, figures: Figures) -> Verdict:
     for state, time in times.items():
         limits[_limit(state, figures)] += time
     limit = max(limits, key=lambda one: (limits[one], -_ORDER.index(one)))
-    if not figures.reachable and Limit.OUTAGE in limits:
+    if not figures.reachable and limits[Limit.OUTAGE]:
         limit = Limit.OUTAGE
     share = limits[limit] / sum(times.values())
     return Verdict(limit, share, _WORDS[limit](figures, times, share))

@@ -68,5 +68,7 @@ def test_a_blend_is_one_second_of_what_was_there(spells: list[Spell]) -> None:
 def test_there_is_always_one_verdict(times: dict[Waiting, int], figures: Figures) -> None:
     verdict = judge(times, figures)
     assert verdict.limit in Limit
-    assert 1 / len(Limit) <= verdict.share <= 1
+    assert 0 < verdict.share <= 1
+    is_out = verdict.limit is Limit.OUTAGE and not figures.reachable
+    assert is_out or verdict.share >= 1 / len(Limit)
     assert verdict.words
