@@ -12,9 +12,9 @@ from enum import StrEnum
 SECOND = 10**9
 RECENT = 10
 """Seconds that a verdict is about."""
-BLOCKED_BYTES = 64 << 10
-"""A direction that was held up for a whole second weighs as if it had moved so much: more than silence, less than
-bulk."""
+BLOCKED_BYTES = 256 << 10
+"""A direction that was held up for a whole second weighs as if it had moved so much: more than silence or a trickle,
+less than bulk."""
 
 
 class Waiting(StrEnum):

@@ -67,6 +67,10 @@ def test_who_is_held_up_counts_though_it_moves_nothing() -> None:
     assert shares(Spell(STUCK, 0), Spell(LINE, 99 * BLOCKED_BYTES))[Waiting.FAR_ARRAY] < 0.02
 
 
+def test_a_stream_that_is_stuck_is_not_hidden_by_one_that_trickles() -> None:
+    assert shares(Spell(STUCK, 0), Spell(IDLE, MB // 5))[Waiting.FAR_ARRAY] > 0.5
+
+
 def test_without_streams_nothing_is_said() -> None:
     assert blend([]) == {}
     assert blend([Spell({}, 0)]) == {Waiting.SOURCE: SECOND}
