@@ -117,5 +117,5 @@ def test_silent_lanes_are_replaced(bed: Bed) -> None:
         with pair.running():
             wire.forget()
             for site in pair.sites:
-                logged(site, "has come up in its place")
+                logged(site, "nothing was heard on it, and")  # another one has come up since, or was there before
                 eventually(site, "peers.0.last_error", "")
