@@ -83,9 +83,7 @@ IN_READS = [DATA[:3000], DATA[3000:30_000], DATA[30_000:]]
 
 
 def test_one_that_the_peer_lacks_goes_literally_among_those_that_it_holds() -> None:
-    near, far = two_sites()
-    near.store.entries = 1000
-    send(near, far, [DATA])
+    near, far = two_sites_that_hold(DATA)
     start, end = BORDERS[9], BORDERS[10]
     place = near.store.find(fingerprint(DATA[start:end]))
     assert place is not None
@@ -95,9 +93,7 @@ def test_one_that_the_peer_lacks_goes_literally_among_those_that_it_holds() -> N
 
 
 def test_they_go_literally_while_the_peers_store_does_not_keep_up() -> None:
-    near, far = two_sites()
-    near.store.entries = 1000
-    send(near, far, [DATA])
+    near, far = two_sites_that_hold(DATA)
     near.relief.told(1)
     stream = Stream(near, far)
     for piece in IN_READS[:2]:
@@ -109,9 +105,7 @@ def test_they_go_literally_while_the_peers_store_does_not_keep_up() -> None:
 
 
 def test_they_go_literally_while_references_are_suspended() -> None:
-    near, far = two_sites()
-    near.store.entries = 1000
-    send(near, far, [DATA])
+    near, far = two_sites_that_hold(DATA)
     stream = Stream(near, far)
     for piece in IN_READS[:2]:
         stream.write(piece)
@@ -122,9 +116,7 @@ def test_they_go_literally_while_references_are_suspended() -> None:
 
 
 def test_the_peer_may_ask_for_each_of_them_although_a_batch_names_some_twice() -> None:
-    near, far = two_sites()
-    near.store.entries = 1000
-    send(near, far, [DATA])
+    near, far = two_sites_that_hold(DATA)
     lost = DATA[BORDERS[25] : BORDERS[26]]
     far.store.lose(fingerprint(lost))
     stream = Stream(near, far)
@@ -139,18 +131,14 @@ def test_the_peer_may_ask_for_each_of_them_although_a_batch_names_some_twice() -
 
 
 def test_the_peer_may_ask_for_all_of_them() -> None:
-    near, far = two_sites()
-    near.store.entries = 1000
-    send(near, far, [DATA])
+    near, far = two_sites_that_hold(DATA)
     for name in far.store.names:
         far.store.lose(name)
     assert send(near, far, IN_READS).misses == len(BORDERS)
 
 
 def test_a_batch_names_no_more_of_them_than_the_peer_may_ask_for() -> None:
-    near, far = two_sites()
-    near.store.entries = 1000
-    send(near, far, [DATA])
+    near, far = two_sites_that_hold(DATA)
     stream = Stream(near, far)
     stream.write(IN_READS[0])
     batch = stream.encoder.drafts.draft
@@ -162,9 +150,7 @@ def test_a_batch_names_no_more_of_them_than_the_peer_may_ask_for() -> None:
 
 
 def test_each_of_them_counts_as_found() -> None:
-    near, far = two_sites()
-    near.store.entries = 1000
-    send(near, far, [DATA])
+    near, far = two_sites_that_hold(DATA)
     near.store.found = 0
     send(near, far, IN_READS)
     assert near.store.found == len(BORDERS)
@@ -240,6 +226,14 @@ def write_in_steps(stream: Stream, steps: list[tuple[int, str]]) -> None:
             stream.pause()
         elif then == "border":
             stream.border()
+
+
+def two_sites_that_hold(data: bytes) -> tuple[Site, Site]:
+    """Its chunks lie in one container."""
+    near, far = two_sites()
+    near.store.entries = 1000
+    send(near, far, [data])
+    return near, far
 
 
 def names_of(data: bytes) -> list[bytes]:
