@@ -266,6 +266,15 @@ class Pair:
                 return
         raise AssertionError("the two never stop talking")
 
+    def begin_stream(self, lane: int) -> int:
+        """Open one from left to right, once all else is said; returns its number."""
+        self.settle(lane)
+        stream = self.left.streams.open("array", "")
+        self.settle(lane)
+        self.right.streams.accept(stream)
+        self.settle(lane)
+        return stream
+
 
 def events_of(tunnel: Tunnel) -> list[Event]:
     """What has happened."""

@@ -121,11 +121,7 @@ def test_a_late_hello_of_a_dialler_that_has_restarted_leaves_its_new_streams_alo
     pair.left = restarted("left", "right")
     pair.now = 5.0
     pair.dial(1)
-    pair.settle(1)
-    stream = pair.left.streams.open("array", "")
-    pair.settle(1)
-    pair.right.streams.accept(stream)
-    pair.settle(1)
+    stream = pair.begin_stream(1)
     with pytest.raises(HelloRefused, match="by a later connection") as caught:
         pair.right.join(late, dialler=False, now=6.0, accepted=4.0)
     assert caught.value.code is CloseCode.SURPLUS

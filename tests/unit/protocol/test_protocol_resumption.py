@@ -113,11 +113,7 @@ def test_notices_do_not_go_where_the_peer_may_not_know_the_lane() -> None:
 def test_an_outage() -> None:
     pair = Pair()
     pair.dial(1)
-    pair.settle(1)
-    stream = pair.left.streams.open("array", "")
-    pair.settle(1)
-    pair.right.streams.accept(stream)
-    pair.settle(1)
+    stream = pair.begin_stream(1)
     events_of(pair.left), events_of(pair.right)
     pair.left.streams.send_data(stream, batch(10), 10)
     lost = taken(pair.left, 1, 1 << 20, 0.0)
