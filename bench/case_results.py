@@ -1,6 +1,6 @@
 """The figures of benches of several cases: what is kept of a run, and the tables that show it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ class Figure:
     line: str
     """The settings that it was measured on."""
     what: str
-    values: dict[str, float | None]
+    values: Mapping[str, float | None]
     """By column, in the unit that the case's title names; None: could not be measured."""
     goals: tuple[Goal, ...] = ()
     identical: bool = True

@@ -42,7 +42,7 @@ def _kind(bench: Bench, kind: Kind) -> Iterator[Figure]:
 
 def judged(kind: str, name: str, quick: float, thorough: float, tcp: Cost, iscsi: Cost) -> Figure:
     """The table's line. It has no goal."""
-    values: dict[str, float | None] = {"zstd -3": quick, "-12 --long": thorough, "tcp": tcp.share, "iscsi": iscsi.share}
+    values = {"zstd -3": quick, "-12 --long": thorough, "tcp": tcp.share, "iscsi": iscsi.share}
     return Figure(kind, name, values, (), tcp.identical and iscsi.identical)
 
 

@@ -108,7 +108,7 @@ def judged(shape: Shape, name: str, tcp: list[Timed], iscsi: list[Timed]) -> Fig
     best, best_understood = map(max, rates)
     work, more_work = (min(cost.cpu for cost in costs) for costs in (tcp, iscsi))
     ratio = understood / plain
-    values: dict[str, float | None] = {
+    values = {
         "tcp": plain,
         "iscsi": understood,
         "ratio": ratio,

@@ -99,7 +99,7 @@ def _goes_on(guest: Guest, sink: Sink, gathered: float, measured: float) -> floa
 
 def judged(together: float, one: float, plain: float | None, identical: bool, excuse: str = "") -> Figure:
     """The line of the table. `together`, `one`: bytes a second; `plain`: bits a second of iperf3 with BBR."""
-    values: dict[str, float | None] = {
+    values = {
         "together": together * 8 / MBIT,
         "one": one * 8 / MBIT,
         "bbr": None if plain is None else plain / MBIT,

@@ -38,4 +38,4 @@ def compressible(bench: Bench) -> Iterator[Figure]:
             "wire, %": 100 * wire / size,
             "zstd, %": 100 * best / size,
         }
-        yield Figure(SETTING.text, f"{size >> 20} MiB", dict(values), (goal,), transfer.verified, untrue(wan, SETTING))
+        yield Figure(SETTING.text, f"{size >> 20} MiB", values, (goal,), transfer.verified, untrue(wan, SETTING))

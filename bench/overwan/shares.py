@@ -103,7 +103,7 @@ def judged(name: str, course: Course, window: float, identical: bool, excuse: st
     )
     mean = sum(windows) / len(windows)
     values = {"Mb/s": mean, "least": min(windows), "most": max(windows)}
-    return Figure(SETTING.text, f"{name} {CAP}", dict(values), goals, identical, excuse)
+    return Figure(SETTING.text, f"{name} {CAP}", values, goals, identical, excuse)
 
 
 def _rate(bench: Bench, count: Callable[[], float]) -> float:

@@ -80,7 +80,7 @@ def judged(setting: Setting, news: list[Transfer], passes: list[Transfer], liter
     """
     new, (first, *others) = news[-1], passes
     known = statistics.median(each.rate for each in others)
-    values: dict[str, float | None] = {
+    values = {
         "first": first.rate * 8 / MBIT,
         "known": known * 8 / MBIT,
         "new": new.rate * 8 / MBIT,

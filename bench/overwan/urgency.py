@@ -32,19 +32,15 @@ def urgency(bench: Bench) -> Iterator[Figure]:
     for setting in SETTINGS[: bench.lines]:
         with standing(setting) as wan:
             identical, found = _through_the_pair(bench, wan, setting)
-            goal = _goal(found, setting)
-            yield Figure(setting.text, "the pair", added(found, setting), (goal,), identical, untrue(wan, setting))
+            values = added(found, setting)
+            goal = Goal("urgent, added, 99 %", values["99 %"], LATE, False, "ms")
+            yield Figure(setting.text, "the pair", values, (goal,), identical, untrue(wan, setting))
             for control in iperf.offered():
                 found = _in_plain_tcp(bench, wan, setting, control)
                 yield Figure(setting.text, f"plain TCP, {control}", added(found, setting), excuse=untrue(wan, setting))
 
 
-def _goal(found: dict[str, float], setting: Setting) -> Goal:
-    measured = added(found, setting)["99 %"]
-    return Goal("urgent, added, 99 %", measured or 0.0, LATE, False, "ms")
-
-
-def added(found: dict[str, float], setting: Setting) -> dict[str, float | None]:
+def added(found: dict[str, float], setting: Setting) -> dict[str, float]:
     """Milliseconds beyond the bare round trip, and what bulk has cost."""
     return {
         "median": 1000 * found["median"] - setting.round_trip,

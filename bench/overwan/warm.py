@@ -91,7 +91,7 @@ def judged(
         Goal("warm, like no line", more, setting.round_trip / 1000, False, "s"),
         Goal("warm, by the delay", more - emulated, setting.round_trip / 1000, False, "s"),
     )
-    values: dict[str, float | None] = {
+    values = {
         "MB/s": size / seconds / MB,
         "took": seconds,
         "no line": bare,
