@@ -163,20 +163,6 @@ def caveat(results: Results, figure: str, *cells: str) -> str:
     return f" ({remarks[0]}: this says little)" if remarks else ""
 
 
-def plain_section(title: str, results: Results) -> Iterator[Section]:
-    """A table of every figure of every cell, for suites that have no report of their own."""
-    notes = Notes()
-    rows: list[tuple[str, ...]] = []
-    for name, cell in results.cells.items():
-        for figure, summary in cell.summaries.items():
-            shown = (number(summary.figure.published), times(summary.ratio), number(summary.figure.limit), met(summary))
-            rows.append((name, figure, summary.figure.unit, measured(summary, notes, cell), *shown))
-        if not cell.summaries:
-            rows.append((name, *[""] * 2, measured(None, notes, cell), *[""] * 4))
-    headings = ("cell", "figure", "unit", "measured", "published", "ratio", "limit", "goal met")
-    yield Section(title, tables=[Table("", headings, rows, notes)], findings=list(goals(results)))
-
-
 def goals(results: Results) -> Iterator[str]:
     """A sentence on how many goals were met, and which were not; nothing if there are none."""
     judged = [(name, summary) for name, summary in results.summaries() if summary.met is not None]

@@ -6,7 +6,7 @@ from pathlib import Path
 from bench.machine import machine_text
 from bench.replay import plots
 from bench.replay.command import scale_text
-from bench.replay.document import NOT_MEASURED, Chapter, Report, Table, plain_section, span, times
+from bench.replay.document import NOT_MEASURED, Chapter, Report, Table, span, times
 from bench.replay.markdown import markdown as as_markdown
 from bench.replay.page import page
 from bench.replay.records import RecordFailure, Records
@@ -77,8 +77,7 @@ def _row(name: str, results: Results) -> tuple[str, ...]:
 
 
 def _chapter(suite: Suite, results: Results) -> Chapter:
-    sections = suite.report(results) if suite.report else plain_section("All figures", results)
-    return Chapter(suite.title, _circumstances(results), _command(suite, results), list(sections))
+    return Chapter(suite.title, _circumstances(results), _command(suite, results), list(suite.report(results)))
 
 
 def _circumstances(results: Results) -> str:

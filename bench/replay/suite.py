@@ -17,8 +17,8 @@ class Suite:
     small: float
     """The scale at which it takes a few minutes."""
     trials: Callable[[Options], list[Trial]]
-    report: Callable[[Results], Iterator[Section]] | None = None
-    """Sections made from what was found; without it `bench.replay.document.plain_section` makes one."""
+    report: Callable[[Results], Iterator[Section]]
+    """Makes sections from what was found."""
     lacking: Callable[[], str] = lambda: ""
     """Why nothing of it can be measured here, with the remedy; or nothing."""
     failures: tuple[type[Exception], ...] = ()

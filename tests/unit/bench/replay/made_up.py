@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.replay.command import Order
+from bench.replay.document import Notes, Section, Table, goals, measured
+from bench.replay.results import Results
 from bench.replay.suite import Suite
 from bench.replay.trial import Figure, Options, Outcome, Stage, Trial
 
@@ -25,7 +27,7 @@ class MadeUp:
 
     @property
     def suite(self) -> Suite:
-        return Suite("made-up", "A suite of the tests", 1 / 4, self.trials)
+        return Suite("made-up", "A suite of the tests", 1 / 4, self.trials, report)
 
     def trials(self, options: Options) -> list[Trial]:
         return [
@@ -40,6 +42,12 @@ class MadeUp:
             self.measured.append(cell)
             found, complaint = figure(40.0 + len(self.measured)), self.complaints.get(cell, "")
             yield cell, Outcome((found,), {"line": [[0.0, 0.0]]}, complaint=complaint)
+
+
+def report(results: Results) -> Iterator[Section]:
+    notes = Notes()
+    rows = [(name, measured(cell.summaries.get("throughput"), notes, cell)) for name, cell in results.cells.items()]
+    yield Section("Throughput", tables=[Table("", ("cell", "Mb/s"), rows, notes)], findings=list(goals(results)))
 
 
 def figure(value: float | None, remark: str = "") -> Figure:

@@ -40,7 +40,6 @@ def results(figures: dict[str, dict[str, float]], lacking: tuple[str, ...] = (),
 
 
 def section(suite: Suite, found: Results) -> Section:
-    assert suite.report is not None
     (made,) = suite.report(found)
     for table in made.tables:
         assert all(len(row) == len(table.headings) for row in table.rows), table.title
