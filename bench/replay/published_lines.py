@@ -31,6 +31,8 @@ PROBE_SETTLE, PROBE_SECONDS, PROBES = 1.5, 2.0, 3
 GB = 10**9
 VOLUMES, VOLUME = 3, 10 * GB
 """The array's makers replicated three volumes of 10 GB at once."""
+PATIENCE_SECONDS = 60.0
+"""Seconds after which a line that is not quiet is taken as it is."""
 CALM, FEW_BYTES = 3, 3000
 """A line is quiet after so many tenths of a second in a row with fewer bytes than that."""
 STORE = "128MiB"
@@ -158,9 +160,9 @@ def unmeasured(cells: Sequence[str], reason: str) -> Iterator[tuple[str, Outcome
         yield cell, Outcome((Figure("throughput", None, "Mb/s", remark=reason),))
 
 
-def quiet(wan: Wan, seconds: float = 60.0) -> None:
+def quiet(wan: Wan) -> None:
     """Wait until a flow that was given up has left the line: less than a packet a tenth of a second, three times."""
-    calm, before, deadline = 0, delivered(wan), time.monotonic() + seconds
+    calm, before, deadline = 0, delivered(wan), time.monotonic() + PATIENCE_SECONDS
     while calm < CALM and time.monotonic() < deadline:
         time.sleep(0.1)
         now = delivered(wan)

@@ -105,11 +105,6 @@ class Records:
             with contextlib.suppress(OSError):  # mostly renamed by now; left only after an error or an interrupt
                 beside.unlink()
 
-    def find(self, suite: str, cell: str, repeat: int) -> Record | None:
-        """The result that is kept of a cell, if any. Raises RecordFailure."""
-        path = self.path(suite, cell, repeat)
-        return read(path) if path.exists() else None
-
     def set_aside(self, suite: str, cell: str, repeat: int) -> None:
         """Rename a cell's result, if there is one, to CELL.N.json.old: it counts no more. Raises RecordFailure."""
         path = self.path(suite, cell, repeat)

@@ -45,7 +45,6 @@ class Work:
 class Tally:
     """What came of a run."""
 
-    kept: int = 0
     failed: int = 0
     """Cells that failed, or whose bytes differ."""
     lacking: list[str] = field(default_factory=list)
@@ -131,11 +130,9 @@ def _key(work: Work, cell: str) -> tuple[str, str, int]:
 
 def _count(record: Record, tally: Tally) -> None:
     match record.state:
-        case "done":
-            tally.kept += 1
-            if record.outcome.complaint:
-                tally.failed += 1
         case "lacking" if record.reason not in tally.lacking:
             tally.lacking.append(record.reason)
+        case "done" if record.outcome.complaint:
+            tally.failed += 1
         case "failed":
             tally.failed += 1

@@ -17,6 +17,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+MIB = 1 << 20
+
 
 class Lacking(Exception):
     """A trial cannot be measured here; the message names what is missing and the remedy. The next run tries again."""
@@ -66,9 +68,9 @@ class Stage:
     tell: Callable[[str], None] = lambda text: None
     """Takes what is being done now, in a few words, for whoever watches."""
 
-    def bytes(self, whole: float, unit: int = 1 << 20) -> int:
-        """A size in bytes, scaled, as a multiple of `unit`; one unit at least."""
-        return max(1, round(whole * self.scale / unit)) * unit
+    def bytes(self, whole: float) -> int:
+        """A size in bytes, scaled, in whole MiB; one at least."""
+        return max(1, round(whole * self.scale / MIB)) * MIB
 
     def seconds(self, whole: float, least: float = 1.0) -> float:
         """That many seconds, scaled, but not less than `least`."""

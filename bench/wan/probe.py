@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+import statistics
 import struct
 import threading
 import time
@@ -17,7 +18,7 @@ HEADERS = 28
 SILENCE = 1.0
 """Once all packets were sent: if none comes for so many seconds beyond the delay, no more will come."""
 ROOM = 64 << 20
-_SO_TIMESTAMPNS, _SO_RCVBUFFORCE, _TCP_CONGESTION = 35, 33, 13
+_SO_TIMESTAMPNS, _SO_RCVBUFFORCE = 35, 33
 _STAMP = struct.Struct("qq")
 
 
@@ -38,8 +39,8 @@ class Findings:
     """Share of the packets."""
     burst: float
     """Mean length of a run of losses; 0 if there were none."""
-    delays: tuple[float, float, float]
-    """Seconds: the median, that which 1 % exceed, and the longest."""
+    delay: float
+    """Seconds: the median."""
     rate: float
     """Bits a second between the first and the last that came."""
 
@@ -49,12 +50,11 @@ def judge(sent: int, size: int, arrivals: list[Arrival]) -> Findings:
     came = {arrival.number for arrival in arrivals}
     lost = [number for number in range(sent) if number not in came]
     runs = sum(number - 1 in came or number == 0 for number in lost)
-    delays = sorted(arrival.came - arrival.sent for arrival in arrivals)
     times = [arrival.came for arrival in arrivals]
     return Findings(
         len(lost) / sent,
         len(lost) / runs if runs else 0.0,
-        (delays[len(delays) // 2], delays[len(delays) * 99 // 100], delays[-1]),
+        statistics.median_high(arrival.came - arrival.sent for arrival in arrivals),
         (len(arrivals) - 1) * size * 8 / (max(times) - min(times)),
     )
 
@@ -113,7 +113,7 @@ def tcp_rate(wan: Wan, congestion: str, settle: float, seconds: float) -> float:
     with wan.inside("east"):
         near = socket.socket()
     with listener, near:
-        near.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, congestion.encode())
+        near.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
         near.connect((wan.addresses["west"], PORT))
         far, _ = listener.accept()
         with far:

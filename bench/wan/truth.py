@@ -101,7 +101,7 @@ def packets_on(
         runs = packets * way.loss / way.burst
         yield Measured(name, "run", way.burst, found.burst, abs(found.burst / way.burst - 1) <= 4 / runs**0.5)
     least = way.delay + SIZE * 8 / way.rate
-    yield Measured(name, "delay", least, found.delays[0], 0 <= found.delays[0] - least <= MOST_LATE)
+    yield Measured(name, "delay", least, found.delay, 0 <= found.delay - least <= MOST_LATE)
     with line(Line.of(1500, rate=texts["rate"], delay=texts["delay"]), backend=backend) as wan:
         pause = FULL * 8 / way.rate / PUSH
         rate = train(wan, round(seconds / pause), FULL, pause, way.delay).rate

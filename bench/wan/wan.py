@@ -66,15 +66,6 @@ class Wan:
         answer: dict[str, dict[str, Any]] = self.ask({"do": "stats"})
         return answer
 
-    def sysctl(self, name: str, value: str) -> None:
-        """Set a variable of both namespaces, as in `wan.sysctl("net.ipv4.tcp_congestion_control", "bbr")`.
-
-        A new namespace has the kernel's defaults, whose socket buffers allow about 2 MB in flight:
-        `net.ipv4.tcp_rmem` and `net.ipv4.tcp_wmem` are "least default most" in bytes.
-        """
-        for end in self.namespaces:
-            namespaces.run([*self.command(end), "sysctl", "-q", "-w", f"{name}={value}"])
-
     def ask(self, request: dict[str, Any]) -> Any:
         """Send a request to the keeper; its answer."""
         with self._lock:

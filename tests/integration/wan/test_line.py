@@ -191,16 +191,6 @@ def test_commands_and_loopback_at_an_end() -> None:
         assert "127.0.0.1/8" in shown
 
 
-def test_the_kernels_variables_of_both_ends() -> None:
-    with line_or_skip() as wan:
-        wan.sysctl("net.ipv4.tcp_congestion_control", "reno")
-        for end in wan.namespaces:
-            with wan.inside(end), socket.socket() as any_one:
-                assert any_one.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 5) == b"reno\0"
-        with pytest.raises(WanFailure, match="nonsense"):
-            wan.sysctl("net.ipv4.nonsense", "1")
-
-
 def test_refusals_leave_the_line_as_it_is() -> None:
     with line_or_skip(rate="1Gbit") as wan:
         with pytest.raises(WanFailure, match="loss 'much' is not a percentage"):

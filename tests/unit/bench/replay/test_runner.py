@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.replay.command import run, scale_text
-from bench.replay.records import RecordFailure, Records
+from bench.replay.records import RecordFailure, Records, read
 from bench.replay.suites import SUITES
 from bench.replay.trial import Lacking
 from bench.sites import SiteFailure
@@ -93,8 +93,7 @@ def test_scales_are_not_mixed_within_a_suite(made_up: MadeUp, tmp_path: Path) ->
 def test_another_version_is_another_circumstance(made_up: MadeUp, tmp_path: Path) -> None:
     run(order(tmp_path))
     records = Records(tmp_path)
-    found = records.find("made-up", ALONE, 1)
-    assert found is not None
+    found = read(records.path("made-up", ALONE, 1))
     records.keep(replace(found, machine=found.machine | {"isthmus": "0.0.1"}))
     with pytest.raises(OperatorError, match=r"was made with Isthmus 0\.0\.1, not "):
         run(order(tmp_path))
@@ -123,8 +122,7 @@ def test_again_sets_aside_what_was_finished_and_a_failure_counts(
     shown = capsys.readouterr().err
     assert "made-up/passes/2: site east died" in shown
     assert "1 cells failed, see above; the same command without --again tries them again" in shown
-    found = Records(tmp_path).find("made-up", CELLS[1], 1)
-    assert found is not None
+    found = read(Records(tmp_path).path("made-up", CELLS[1], 1))
     assert (found.state, found.reason) == ("failed", "site east died")
     assert "passes_2.1.json.old" in files(tmp_path)
     made_up.troubles.clear()
@@ -151,8 +149,7 @@ def test_of_a_trial_that_fails_no_cell_stays(made_up: MadeUp, tmp_path: Path) ->
     made_up.complaints.clear()
     made_up.troubles[CELLS[1]] = raising(SiteFailure("no"))
     assert run(order(tmp_path)) == ExitCode.FAILED
-    found = Records(tmp_path).find("made-up", CELLS[1], 1)
-    assert found is not None
+    found = read(Records(tmp_path).path("made-up", CELLS[1], 1))
     assert found.state == "failed"
 
 
@@ -249,7 +246,7 @@ def test_a_file_that_is_no_result(made_up: MadeUp, tmp_path: Path, content: str)
     path = Records(tmp_path).path("made-up", ALONE, 1)
     path.write_text(content)
     with pytest.raises(RecordFailure, match=r"alone\.1\.json is no result of this bench .*; move it away"):
-        Records(tmp_path).find("made-up", ALONE, 1)
+        read(path)
     with pytest.raises(OperatorError, match="move it away"):
         run(order(tmp_path))
 
@@ -268,7 +265,7 @@ def test_a_result_edited_by_hand(made_up: MadeUp, tmp_path: Path, old: str, new:
     path = Records(tmp_path).path("made-up", ALONE, 1)
     path.write_text(path.read_text().replace(old, new, 1))
     with pytest.raises(RecordFailure, match=rf"alone\.1\.json is no result of this bench .*{place}.*; move it away"):
-        Records(tmp_path).find("made-up", ALONE, 1)
+        read(path)
 
 
 @pytest.mark.parametrize(("scale", "text"), [(1 / 16, "1/16"), (1.0, "1.0"), (0.3, "0.3"), (1 / 3, "1/3")])
