@@ -18,7 +18,7 @@ from typing import NamedTuple, Self
 
 from bench.initiator import cdb
 from bench.initiator.login import Agreed, Wishes, encode_keys, log_in, pairs
-from bench.initiator.pdu import FINAL, NO_TAG, Digests, Opcode, Pdu, Reader, lun_field, words
+from bench.initiator.pdu import FINAL, NO_TAG, Digests, InitiatorFailure, Opcode, Pdu, Reader, lun_field, words
 from bench.sites import Address
 
 PATIENCE_SECONDS = 60.0
@@ -31,7 +31,7 @@ ABORT_TASK, RESET_UNIT = 1, 5
 _WORD = 1 << 32
 
 
-class Protocol(Exception):
+class Protocol(InitiatorFailure):
     """The target did something that the protocol does not allow, or a command failed; the message says what."""
 
 

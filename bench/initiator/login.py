@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from bench.initiator.pdu import FINAL, Digests, Opcode, Pdu, words
+from bench.initiator.pdu import FINAL, Digests, InitiatorFailure, Opcode, Pdu, words
 
 INITIATOR = "iqn.2024-01.org.example:initiator"
 SECURITY, OPERATIONAL, FULL_FEATURE = 0, 1, 3
@@ -21,7 +21,7 @@ Ask = Callable[[Pdu], Pdu]
 """Sends a login request, and returns the response."""
 
 
-class LoginRefused(Exception):
+class LoginRefused(InitiatorFailure):
     """The target refused the login, with the status class and detail of section 11.13.5."""
 
     def __init__(self, status: int, detail: int) -> None:

@@ -60,7 +60,11 @@ class Digests(NamedTuple):
     data: bool = False
 
 
-class WrongDigest(Exception):
+class InitiatorFailure(Exception):
+    """The target did what the protocol does not allow, or did not do what it was asked; the message says what."""
+
+
+class WrongDigest(InitiatorFailure):
     """A digest does not fit what it covers; the message says which."""
 
 

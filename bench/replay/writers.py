@@ -15,6 +15,7 @@ from bench.datasets import PAGE, Dataset
 from bench.initiator import cdb
 from bench.initiator.initiator import Initiator, Protocol
 from bench.initiator.login import INITIATOR, Wishes
+from bench.initiator.pdu import InitiatorFailure
 from bench.replay.arrays import Arrays
 
 PATIENCE_SECONDS = 120.0
@@ -57,7 +58,7 @@ class Writer:
                 gate.wait(PATIENCE_SECONDS)
                 self._write(initiator, time.monotonic() + seconds)
                 initiator.logout()
-        except (OSError, Protocol, threading.BrokenBarrierError) as error:
+        except (OSError, InitiatorFailure, threading.BrokenBarrierError) as error:
             self.failure = f"writer {self.unit}: {str(error) or type(error).__name__}"
             gate.abort()
 

@@ -2,15 +2,22 @@
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from bench.array import ArrayFailure
+from bench.case_results import Figure, Results
+from bench.cases import Bench, Case
 from bench.goals import Goal
-from bench.initiator.pdu import FINAL, Digests, Opcode, Pdu, Reader
+from bench.initiator.initiator import Protocol
+from bench.initiator.login import LoginRefused
+from bench.initiator.pdu import FINAL, Digests, Opcode, Pdu, Reader, WrongDigest
 from bench.load import LoadFailure, Run, answer
 from bench.overiscsi import ends, filesystems, images, second_pass, throughput
+from bench.overiscsi.__main__ import BENCHMARK
 from bench.overiscsi.conversation import Conversation
 from bench.overiscsi.stage import Cost
 
@@ -104,6 +111,18 @@ def test_a_second_pass_has_to_be_cheap() -> None:
     assert dear.goals == (Goal(shuffled.how, 1.2, 1.0, False, "%"),)
     assert dear.met == "NO"
     assert not second_pass.judged(shuffled, tcp, Cost(0.4, None, False)).identical
+
+
+@pytest.mark.parametrize("error", [ArrayFailure("no room"), LoginRefused(2, 3), WrongDigest("data"), Protocol("odd")])
+def test_an_array_that_fails_ends_its_case_only(error: Exception, tmp_path: Path) -> None:
+    """A wrong digest ended all of them, with a traceback."""
+
+    def measure(_: Bench) -> Iterator[Figure]:
+        raise error
+
+    found = Results({}, 1.0)
+    replace(BENCHMARK, cases={"any": Case("", measure)}).measure(Bench(tmp_path, print), ["any"], found)
+    assert found.failures == {"any": str(error)}
 
 
 def test_a_file_system_has_no_goal_but_has_to_arrive() -> None:
