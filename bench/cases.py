@@ -15,6 +15,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from bench.case_results import Figure, Results, show
+from bench.ending import said
 from bench.machine import machine_facts, warn_if_busy
 from bench.programs import FAILURES, file_to_write, measured, tell, whole, write
 from proxy.errors import ExitCode
@@ -91,8 +92,8 @@ class Benchmark:
             try:
                 figures.extend(self.cases[name].measure(bench))
             except FAILURES + self.failures as error:
-                results.failures[name] = str(error)
-                tell(f"{name} failed: {error}")
+                results.failures[name] = said(error)
+                tell(f"{name} failed: {said(error)}")
             except BaseException as error:
                 results.failures[name] = "interrupted" if isinstance(error, KeyboardInterrupt) else repr(error)
                 raise

@@ -25,7 +25,7 @@ from rich.progress import (
 
 from bench.array import ArrayFailure, IscsiTarget, copy_volume, identical
 from bench.datasets import Dataset, field_volumes
-from bench.ending import scratch
+from bench.ending import said, scratch
 from bench.replicator import Sink, replicate
 from bench.sites import Address, Pair, SiteFailure
 from bench.tables import plain_table
@@ -112,7 +112,7 @@ def run(volume_size: int, store: str, as_json: bool) -> int:
         with ended_in_order(), scratch() as directory:
             report = perform(volume_size, store, directory, console)
     except (SiteFailure, ArrayFailure, OSError) as error:
-        console.print(f"The demo failed: {error}", style="bold red", markup=False, highlight=False)
+        console.print(f"The demo failed: {said(error)}", style="bold red", markup=False, highlight=False)
         return 1
     if as_json:
         print(json.dumps(report.as_dict(), indent=2))

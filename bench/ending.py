@@ -71,6 +71,13 @@ def program(main: Callable[[], int | None]) -> NoReturn:
         sys.exit(f"{error.filename or 'output'} cannot be written: {error.strerror}")
 
 
+def said(error: Exception) -> str:
+    """What a failure says, in words; of a disk that is full, which one it is."""
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        return f"no room in {tempfile.gettempdir()}: {error.strerror} (see TMPDIR)"
+    return str(error) or repr(error)
+
+
 def bound(command: Sequence[str]) -> list[str]:
     """The command, changed so that the kernel kills it when this process ends, in whatever way.
 

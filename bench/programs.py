@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.ending import scratch
+from bench.ending import said, scratch
 from bench.load import LoadFailure
 from bench.sites import SiteFailure
 from bench.wan import WanFailure
@@ -28,7 +28,7 @@ def measured(bench: str, measure: Callable[[Path], None], conclude: Callable[[st
         with scratch() as directory:
             measure(directory)
     except FAILURES as error:
-        failure = str(error) or repr(error)
+        failure = said(error)
     except BaseException as error:  # an interrupt, or a defect
         failure = "interrupted" if isinstance(error, KeyboardInterrupt) else repr(error)
         raise

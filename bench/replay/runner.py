@@ -1,12 +1,11 @@
 """Measures one trial after another: finished cells are kept and skipped; a trial that fails does not end the run."""
 
-import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from bench.ending import scratch
+from bench.ending import said, scratch
 from bench.machine import all_facts
 from bench.programs import FAILURES
 from bench.replay.records import Record, RecordFailure, Records, State
@@ -119,9 +118,9 @@ def _measure(records: Records, work: Work, watcher: Watcher, tally: Tally) -> No
             keep(cell, state="lacking", reason=str(error))
     except FAILURES + work.suite.failures as error:
         if isinstance(error, OSError) and error.errno in NO_ROOM:
-            raise RecordFailure(f"the disk of {tempfile.gettempdir()} is full (see TMPDIR)") from None
+            raise RecordFailure(said(error)) from None
         for cell in waiting:
-            keep(cell, state="failed", reason=str(error) or type(error).__name__)
+            keep(cell, state="failed", reason=said(error))
 
 
 def _key(work: Work, cell: str) -> tuple[str, str, int]:
