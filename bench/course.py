@@ -71,11 +71,12 @@ class Course:
 
 
 class Recorder:
-    """Asks for a count ten times a second, in a thread. A context manager."""
+    """Asks for a count ten times a second, in a thread. A context manager; leaving it raises what asking has raised."""
 
     def __init__(self, count: Callable[[], float]) -> None:
         self._count = count
         self._samples: list[Sample] = []
+        self._failure: Exception | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
 
@@ -95,11 +96,16 @@ class Recorder:
         self._stop.set()
         self._thread.join()
         if kind is None:
+            if self._failure:
+                raise self._failure
             self._see()
 
     def _see(self) -> None:
         self._samples.append(Sample(time.monotonic(), self._count()))
 
     def _run(self) -> None:
-        while not self._stop.wait(EVERY_SECONDS):
-            self._see()
+        try:
+            while not self._stop.wait(EVERY_SECONDS):
+                self._see()
+        except Exception as error:
+            self._failure = error

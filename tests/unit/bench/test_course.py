@@ -1,6 +1,11 @@
 """Rates of what grows over time."""
 
+import threading
+
+import pytest
+
 from bench.course import Recorder
+from bench.wan import WanFailure
 from tests.unit.bench.growing import growing
 
 
@@ -40,3 +45,17 @@ def test_a_recorder_sees_the_beginning_and_the_end() -> None:
     assert [sample.so_far for sample in samples] == list(range(len(samples)))
     assert len(samples) >= 2
     assert sorted(samples) == samples
+
+
+def test_a_count_that_is_gone_is_a_failure_of_what_is_recorded() -> None:
+    """The thread ended with a traceback, and the course lacked the rest, or not, if the last question had an answer."""
+    asked = threading.Event()
+
+    def count() -> float:
+        if threading.current_thread() is threading.main_thread():
+            return 1.0
+        asked.set()
+        raise WanFailure("the line is gone")
+
+    with pytest.raises(WanFailure, match="the line is gone"), Recorder(count):
+        asked.wait()
