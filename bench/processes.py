@@ -19,17 +19,20 @@ def own(module: str, *arguments: str) -> list[str]:
 
 
 def output_of(command: Sequence[str], failure: type[Exception], name: str = "") -> str:
-    """What a command prints, once it has ended. Raises `failure` with the last line of its stderr if it fails, and
-    subprocess.TimeoutExpired.
+    """What a command prints, once it has ended. Raises `failure` with the last line of its stderr if it fails.
 
     `name`: what to call it in a failure, by default the command's first word.
     """
-    done = subprocess.run(
-        bound(command), env=environment(), capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
-    )
+    called = name or command[0]
+    try:
+        done = subprocess.run(
+            bound(command), env=environment(), capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise failure(f"{called} did not end within {PATIENCE_SECONDS:.0f} s") from None
     if done.returncode:
         complaint = done.stderr.strip().rpartition("\n")[2]
-        raise failure(f"{name or command[0]} ended with status {done.returncode}: {complaint}")
+        raise failure(f"{called} ended with status {done.returncode}: {complaint}")
     return done.stdout
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ from bench.sites import SiteFailure
 from bench.wan import WanFailure
 from proxy.errors import ExitCode
 
-FAILURES: tuple[type[Exception], ...] = (SiteFailure, LoadFailure, WanFailure, OSError, subprocess.SubprocessError)
+FAILURES: tuple[type[Exception], ...] = (SiteFailure, LoadFailure, WanFailure, OSError)
 """Errors that any pair, line, or their ends may raise, and that are no defects of a bench."""
 
 

@@ -78,8 +78,11 @@ class _Iperf:
         return self._process.poll() is not None
 
     def wait(self, seconds: float) -> int:
-        """Its exit status."""
-        return self._process.wait(seconds)
+        """Its exit status. Raises WanFailure if it does not end in that time."""
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise WanFailure(f"iperf3 did not end within {seconds:.0f} s") from None
 
     @property
     def report(self) -> str:

@@ -114,6 +114,14 @@ def test_an_iperf3_without_a_report_is_a_failure(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.root
+def test_an_iperf3_that_does_not_end_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(iperf, "PATIENCE_SECONDS", 2.0)
+    stand_in(tmp_path, monkeypatch, " -c ", "exec sleep 600")
+    with line_or_skip() as wan, pytest.raises(WanFailure, match=r"^iperf3 did not end within 3 s$"):
+        iperf.rate(wan, iperf.offered()[-1], 1, 0)
+
+
+@pytest.mark.root
 def test_nothing_is_measured_beside_an_iperf3_that_has_ended() -> None:
     with line_or_skip() as wan:
         if reason := iperf.lacking():
