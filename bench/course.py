@@ -4,6 +4,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -51,6 +52,20 @@ class Course:
     def steady(self, settle: float, tail: float = 0.5) -> float:
         """Mean rate without the first `settle` seconds of growth, and without the last `tail` seconds."""
         return self.rate(self.began + settle, self.ended - tail)
+
+    def since(self, start: float) -> list[list[float]]:
+        """For JSON: seconds since that time, and the growth since then."""
+        first = self.count(start)
+        later = [sample for sample in self.samples if sample.at > start]
+        return [[0.0, 0.0], *([round(sample.at - start, 3), sample.so_far - first] for sample in later)]
+
+    def spans(self, most: int = 60) -> tuple[list[float], list[float]]:
+        """The middles of spans of equal length, `most` at most, and the mean rate of each; none of a single sample."""
+        start, end = self.samples[0].at, self.samples[-1].at
+        count = max(1, min(most, len(self.samples) // 2))
+        edges = [start + (end - start) * number / count for number in range(count + 1)] if end > start else []
+        spans = [*pairwise(edges)]
+        return [(low + high) / 2 for low, high in spans], [self.rate(low, high) for low, high in spans]
 
     def windows(self, seconds: float, start: float, end: float) -> Iterator[float]:
         """Mean rates of all windows of that length between two times, one beginning at each sample."""

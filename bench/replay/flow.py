@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 
 from bench.course import Course, Recorder
 from bench.datasets import Dataset
@@ -58,7 +57,7 @@ class Flow:
     def samples(self) -> dict[str, list[list[float]]]:
         """For JSON: both courses, from when the first byte arrived."""
         since = self.arrived.began
-        return {"line": course_samples(self.line, since), "arrived": course_samples(self.arrived, since)}
+        return {"line": self.line.since(since), "arrived": self.arrived.since(since)}
 
     @property
     def finished(self) -> bool:
@@ -111,34 +110,6 @@ def send(
         given_up = _give_up(sources, begun + most) if most else None
         transfers = tuple(_transfer(source, None if given_up is None else REST_SECONDS) for source in sources)
     return Flow(transfers, line.course, arrived.course, given_up)
-
-
-def course_samples(course: Course, since: float) -> list[list[float]]:
-    """For JSON: seconds since that time of the monotonic clock, and the growth since then."""
-    first = course.count(since)
-    later = [sample for sample in course.samples if sample.at > since]
-    return [[0.0, 0.0], *([round(sample.at - since, 3), sample.so_far - first] for sample in later)]
-
-
-def rates(samples: Sequence[Sequence[float]], bins: int = 60) -> tuple[list[float], list[float]]:
-    """From such samples: the middles of spans of equal length, and the growth a second in each."""
-    if len(samples) < 2:
-        return [], []
-    end = samples[-1][0]
-    bins = max(1, min(bins, len(samples) // 2))
-    edges = [end * number / bins for number in range(bins + 1)]
-    counts = [_count(samples, edge) for edge in edges]
-    middles = [(low + high) / 2 for low, high in pairwise(edges)]
-    width = end / bins
-    return middles, [(high - low) / width for low, high in pairwise(counts)]
-
-
-def _count(samples: Sequence[Sequence[float]], at: float) -> float:
-    """The count at that time, taken to grow evenly between two samples."""
-    for (before, low), (after, high) in pairwise(samples):
-        if before <= at <= after:
-            return low + (high - low) * (at - before) / (after - before) if after > before else high
-    return samples[-1][1]
 
 
 def _source(volume: Dataset, to: Address, control: str) -> list[str]:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from bench.course import Course, Sample
 from bench.replay.document import Notes, Plot, Section, Series, Table, goals, measured, met, number, percent, times
-from bench.replay.flow import rates
 from bench.replay.results import Results, Summary
 from bench.replay.suites import field_published as published
 
@@ -138,9 +138,9 @@ def _use(results: Results, cells: list[str], name: str) -> Iterator[Plot]:
     series = []
     for cell in cells:
         if (found := results.cell(cell)) and (samples := found.samples.get("line")):
-            seconds, rate = rates(samples)
+            seconds, rates = Course([Sample(*each) for each in samples]).spans()
             words = [word for word in cell.split("/") if word not in ("singly", published.TOTAL, "1")]
-            series.append(Series(" ".join(words), seconds, [800 * each / LINE for each in rate]))
+            series.append(Series(" ".join(words), seconds, [800 * rate / LINE for rate in rates]))
     if series:
         yield Plot(name, "How full the line is: first passes", "seconds", "% of 45 Mb/s", series)
 

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from bench.course import Recorder
+from bench.course import Course, Recorder, Sample
 from bench.wan import WanFailure
 from tests.unit.bench.growing import growing
 
@@ -28,6 +28,17 @@ def test_all_whole_windows_count() -> None:
     assert list(course.windows(2, 100, 104)) == [15, 25, 35]
     assert list(course.windows(2, 100.5, 103)) == [25]
     assert list(course.windows(5, 100, 104)) == []
+
+
+def test_a_course_in_even_spans() -> None:
+    course = Course([Sample(7.0, 0), Sample(8.0, 10), Sample(9.0, 10), Sample(11.0, 50)])
+    assert course.spans(2) == ([8.0, 10.0], [5.0, 20.0])
+    assert Course([Sample(7.0, 0)]).spans() == ([], [])
+
+
+def test_a_course_begins_when_it_is_asked_to() -> None:
+    course = Course([Sample(1.0, 100), Sample(2.0, 110), Sample(3.0, 130)])
+    assert course.since(1.5) == [[0.0, 0.0], [0.5, 5.0], [1.5, 25.0]]
 
 
 def test_full_again_is_where_a_full_second_begins() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from bench.course import Course, Sample
 from bench.lines import Setting
-from bench.replay.flow import Flow, course_samples, rates
+from bench.replay.flow import Flow
 from bench.replay.suite import Suite
 from bench.replay.suites import SUITES
 from bench.replay.suites import field_published as published
@@ -112,14 +112,3 @@ def test_a_window_bounds_three_connections() -> None:
     assert theory(Setting("1Gbit", 20), 72_000) == pytest.approx(3 * 28.8)
     assert theory(Setting("45Mbit", 20), 1_000_000) == pytest.approx(45 * 1448 / 1500)
     assert theory(Setting("45Mbit", 0), 72_000) == pytest.approx(45 * 1448 / 1500)
-
-
-def test_a_course_in_even_spans() -> None:
-    samples = [[0.0, 0.0], [1.0, 10.0], [2.0, 10.0], [4.0, 50.0]]
-    assert rates(samples, 2) == ([1.0, 3.0], [5.0, 20.0])
-    assert rates([[0.0, 0.0]]) == ([], [])
-
-
-def test_a_course_begins_when_it_is_asked_to() -> None:
-    course = Course([Sample(1.0, 100), Sample(2.0, 110), Sample(3.0, 130)])
-    assert course_samples(course, 1.5) == [[0.0, 0.0], [0.5, 5.0], [1.5, 25.0]]
