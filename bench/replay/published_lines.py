@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import cache
 
 from bench.datasets import Dataset
@@ -65,29 +64,21 @@ def not_carried(rate: str, mtu: int = 1500) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Span:
-    """How long a flow lasts on a line."""
-
-    settle: float
-    """Seconds after its first byte that do not count if it is given up: slow start."""
-    counted: float
-    """Seconds that have to count, at least."""
-
-    @classmethod
-    def on(cls, setting: Setting) -> "Span":
-        """A span that is enough for a steady rate: ten round trips and a little more to settle, and as much again."""
-        round_trips = 10 * setting.round_trip / 1000
-        return cls(0.6 + round_trips, 0.6 + round_trips)
-
-    def longest(self, scale: float) -> float:
-        """Seconds from the first byte after which a flow is given up."""
-        return max(self.settle + self.counted, LONGEST * scale)
+def settling(setting: Setting) -> float:
+    """Seconds after its first byte that do not count of a flow that is given up: slow start. Ten round trips, and a
+    little more."""
+    return 0.6 + 10 * setting.round_trip / 1000
 
 
-def volumes(stage: Stage, setting: Setting, span: Span, name: str) -> list[Dataset]:
-    """Three incompressible volumes of 10 GB, scaled, but large enough to fill the line for the whole span."""
-    least = setting.goodput / 8 * span.longest(stage.scale) * 1.1 if stage.scale < 1 else 0.0
+def longest(setting: Setting, scale: float) -> float:
+    """Seconds from its first byte after which a flow is given up: once it has settled and run for as long again, or
+    later."""
+    return max(2 * settling(setting), LONGEST * scale)
+
+
+def volumes(stage: Stage, setting: Setting, name: str) -> list[Dataset]:
+    """Three incompressible volumes of 10 GB, scaled, but large enough to fill the line until they are given up."""
+    least = setting.goodput / 8 * longest(setting, stage.scale) * 1.1 if stage.scale < 1 else 0.0
     size = max(VOLUME * stage.scale, min(VOLUME, least / VOLUMES))
     return [Dataset(f"{name}/{number}", max(1 << 20, round(size))) for number in range(VOLUMES)]
 
@@ -106,11 +97,10 @@ def steady(
 
     `possible`: Mb/s at best; by default the line's goodput. `control`: as of `send`.
     """
-    span, cores = Span.on(setting), Cores()
-    contents = volumes(stage, setting, span, name)
-    flow = send(wan, contents, [to] * len(contents), [end], span.longest(stage.scale), control)
+    cores, contents = Cores(), volumes(stage, setting, name)
+    flow = send(wan, contents, [to] * len(contents), [end], longest(setting, stage.scale), control)
     limit = possible if possible is not None else setting.goodput / MBIT
-    rate = _rate(flow, span) * 8 / MBIT
+    rate = _rate(flow, setting) * 8 / MBIT
     busy = exhausted(cores.used()) if setting.bits >= FAST / 5 and rate < ENOUGH * limit else ""
     remark = "; ".join(filter(None, [untrue(wan, setting), busy, _early(rate, setting), flow.uncompared]))
     figure = Figure("throughput", rate, "Mb/s", limit=limit, remark=remark)
@@ -170,9 +160,9 @@ def quiet(wan: Wan) -> None:
         before = now
 
 
-def _rate(flow: Flow, span: Span) -> float:
+def _rate(flow: Flow, setting: Setting) -> float:
     """Bytes a second: of the whole flow if it was finished, otherwise from when it had settled."""
     course = flow.arrived
     if flow.given_up is None:
         return course.rate(course.began, course.ended)
-    return course.rate(course.began + span.settle, flow.given_up)
+    return course.rate(course.began + settling(setting), flow.given_up)

@@ -5,7 +5,16 @@ from functools import partial
 from typing import Any
 
 from bench.lines import Setting, standing
-from bench.replay.published_lines import RATES, Span, array_control, directly, not_carried, through_a_pair, unmeasured
+from bench.replay.published_lines import (
+    RATES,
+    VOLUMES,
+    array_control,
+    directly,
+    longest,
+    not_carried,
+    through_a_pair,
+    unmeasured,
+)
 from bench.replay.suite import Suite
 from bench.replay.suites.frames_report import DELAY, LINES, LOSSES, MTUS, WAYS, Place, report, told
 from bench.replay.trial import Options, Outcome, Stage, Trial
@@ -44,13 +53,13 @@ def _cells(line: str, mtu: int, loss: float) -> tuple[str, ...]:
 
 def _settings(line: str, mtu: int, loss: float) -> dict[str, Any]:
     where = {"rate": RATES[line], "one_way_ms": DELAY, "loss_percent": loss, "mtu": mtu}
-    return {"line": where, "arrays": {"volumes": 3, "congestion_control": array_control(), "compressibility": 0}}
+    return {"line": where, "arrays": {"volumes": VOLUMES, "congestion_control": array_control(), "compressibility": 0}}
 
 
 def _seconds(line: str, mtu: int, loss: float, scale: float) -> float:
     if line == "10g":
         return 1.0
-    return 5.0 + len(WAYS) * (1.8 + Span.on(Setting(RATES[line], 2 * DELAY, loss, mtu)).longest(scale))
+    return 5.0 + len(WAYS) * (1.8 + longest(Setting(RATES[line], 2 * DELAY, loss, mtu), scale))
 
 
 FRAMES = Suite(

@@ -9,7 +9,16 @@ from functools import partial
 from typing import Any
 
 from bench.lines import MBIT, Setting, standing
-from bench.replay.published_lines import RATES, Span, array_control, directly, not_carried, through_a_pair, unmeasured
+from bench.replay.published_lines import (
+    RATES,
+    VOLUMES,
+    array_control,
+    directly,
+    longest,
+    not_carried,
+    through_a_pair,
+    unmeasured,
+)
 from bench.replay.suite import Suite
 from bench.replay.suites.window_report import DELAYS, LINES, WAYS, WINDOWS, Place, report
 from bench.replay.trial import Options, Outcome, Stage, Trial
@@ -18,7 +27,6 @@ from proxy.plan.windows import window_rate
 
 START = 1.8
 """Seconds until sources have begun and, afterwards, until the line is quiet; to guess how long a trial takes."""
-VOLUMES = 3
 
 
 def trials(options: Options) -> list[Trial]:
@@ -67,7 +75,7 @@ def _settings(line: str, delay: int) -> dict[str, Any]:
 def _seconds(line: str, delay: int, options: Options) -> float:
     if line == "10g":
         return 1.0
-    flow = Span.on(Setting(RATES[line], 2 * delay)).longest(options.scale) + START
+    flow = longest(Setting(RATES[line], 2 * delay), options.scale) + START
     return 4.0 + flow * len(WINDOWS) * len(WAYS)
 
 
