@@ -42,6 +42,10 @@ MAKING_TEXT = threading.Lock()
 SYLLABLES = ("al", "ba", "di", "dur", "ent", "gar", "is", "ko", "mel", "ne", "or", "pol", "que", "ra", "ri", "so", "um")
 
 
+FIELD_KINDS = {"f5vol2": (38, 10), "f5vol3": (1, 0), "f5vol4": (99, 100)}
+"""Compressibility and duplicates of the field test's volumes, in percent."""
+
+
 class Mix(NamedTuple):
     """Bytes of each kind in a page; the rest of it is zeros."""
 
@@ -175,11 +179,7 @@ class Dataset:
 
 def field_volumes(size: int) -> list[Dataset]:
     """Volumes of `size` bytes shaped like the three of the field test."""
-    return [
-        Dataset("f5vol2", size, 38, 10),
-        Dataset("f5vol3", size, 1, 0),
-        Dataset("f5vol4", size, 99, 100),
-    ]
+    return [Dataset(name, size, *kind) for name, kind in FIELD_KINDS.items()]
 
 
 def mix_for(compressibility: float) -> Mix:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.compressed import compressed
-from bench.datasets import Dataset
+from bench.datasets import FIELD_KINDS, Dataset
 from bench.lines import MBIT, standing, untrue
 from bench.replay.flow import send, sinks
 from bench.replay.suite import Suite
@@ -26,8 +26,6 @@ from proxy.config.units import show_size
 
 SIZES = {"f5vol2": 2.30, "f5vol3": 2.18, "f5vol4": 2.18}
 """GiB; with these sizes the published times give the published throughputs."""
-KINDS = {"f5vol2": (38, 10), "f5vol3": (1, 0), "f5vol4": (99, 100)}
-"""Compressibility and duplicates, in percent."""
 ROOM = 1.25
 """Size of a store, as a multiple of the volumes' sizes."""
 LEFT_OVER = {"f5vol2": 0.45, "f5vol3": 1.0, "f5vol4": 0.03}
@@ -43,7 +41,12 @@ def trials(options: Options) -> list[Trial]:
 
 def volume(name: str, scale: float) -> Dataset:
     """A volume of the field test, scaled, in whole MiB."""
-    return Dataset(name, max(1, round(SIZES[name] * scale * GIB / MIB)) * MIB, *KINDS[name])
+    return Dataset(name, max(1, round(SIZES[name] * scale * GIB / MIB)) * MIB, *FIELD_KINDS[name])
+
+
+def stated(name: str) -> dict[str, int]:
+    """What a volume of the field test is said to be, for settings."""
+    return dict(zip(("compressibility", "duplicates"), FIELD_KINDS[name], strict=True))
 
 
 @cache
@@ -75,10 +78,7 @@ def measure(case: Case, stage: Stage) -> Iterator[tuple[str, Outcome]]:
 
 def _settings(case: Case) -> dict[str, Any]:
     line = {"rate": SETTING.rate, "round_trip_ms": SETTING.round_trip, "loss_percent": SETTING.loss, "mtu": 1500}
-    kinds = {
-        name: {"GiB": SIZES[name], "compressibility": KINDS[name][0], "duplicates": KINDS[name][1]}
-        for name in case.volumes
-    }
+    kinds = {name: {"GiB": SIZES[name], **stated(name)} for name in case.volumes}
     return {"line": line, "volumes": kinds, "store": case.store, "tls": True}
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from bench.datasets import Dataset
 from bench.replay.suite import Suite
-from bench.replay.suites.field import KINDS, SIZES, volume
+from bench.replay.suites.field import SIZES, stated, volume
 from bench.replay.suites.field_pass import SETTING
 from bench.replay.suites.reduction_report import report
 from bench.replay.trial import Figure, Options, Outcome, Stage, Trial
@@ -26,7 +26,7 @@ def trials(options: Options) -> list[Trial]:
     found = []
     for name in SIZES:
         contents = volume(name, options.scale)
-        settings = {"size": contents.size, "compressibility": KINDS[name][0], "duplicates": KINDS[name][1]}
+        settings = {"size": contents.size, **stated(name)}
         found.append(Trial((name,), partial(measure, contents), contents.size / ANALYSED, settings))
     return found
 
