@@ -11,14 +11,13 @@ import time
 from pathlib import Path
 from random import Random
 
-from bench.array import ArrayFailure, copy_volume, identical
+from bench.array import IQN, ArrayFailure, copy_volume, identical
 from bench.datasets import Dataset
 from bench.ending import program
 from bench.processes import until
 from bench.sites import Site
 from proxy.config.units import parse_size
 
-ARRAY_IQN_PATH = "iqn.2024-01.org.example:isthmus/1"
 CHANGED_BYTES = 64 << 10
 MB = 10**6
 PATIENCE_SECONDS = 120.0
@@ -27,7 +26,7 @@ PATIENCE_SECONDS = 120.0
 def main() -> None:
     """Run all rounds; see --help."""
     told = arguments()
-    source, target = (f"iscsi://{where}/{ARRAY_IQN_PATH}" for where in (told.source, told.forward))
+    source, target = (f"iscsi://{where}/{IQN}/1" for where in (told.source, told.forward))
     size = parse_size(told.size)
     site = Site("east", Path(), told.status)
     if not until(lambda: tunnel_is_up(site), PATIENCE_SECONDS, 0.5):

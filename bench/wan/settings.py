@@ -7,7 +7,7 @@
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
 from bench.wan.errors import WanFailure, WrongSetting
@@ -192,9 +192,7 @@ class Line:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The line of which `as_dict` gave that data."""
-        known = {each.name for each in fields(Way)}
-        ways = {name: Way(**{key: data[name][key] for key in known}) for name in WAYS}
-        return cls(mtu=data["mtu"], **ways)
+        return cls(Way(**data["west"]), Way(**data["east"]), data["mtu"])
 
 
 def chosen(toward: str) -> tuple[str, ...]:
