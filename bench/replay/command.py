@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bench.replay.document import scale_text
 from bench.replay.progress import Screen
 from bench.replay.records import RecordFailure, Records
 from bench.replay.runner import Tally, Work, outstanding, perform, set_aside
@@ -70,14 +71,14 @@ def run(order: Order) -> int:
         rest, others = outstanding(records, works, order.again)
         if others:
             more = f" (and {len(others) - 1:,} more)" if len(others) > 1 else ""
-            remedy = "" if order.again else ", or replace them with --again"
-            raise OperatorError(f"{others[0]}{more}; name another directory with --out{remedy}", ExitCode.USAGE)
+            or_else = "" if order.again else ", or replace them with --again"
+            raise OperatorError(f"{others[0]}{more}; name another directory with --out{or_else}", ExitCode.USAGE)
         if order.again:
             set_aside(records, works)
         _say(console, f"{len(works) - len(rest)} of {len(works)} trials are finished already" if rest != works else "")
         tally = _watched(console, records, rest, order)
     except RecordFailure as error:
-        raise OperatorError(f"{error}; what was finished is kept: {again(order)}") from None
+        raise OperatorError(f"{error}; what was finished is kept: {remedy(order)}") from None
     for reason in tally.lacking:
         _say(console, f"not measured: {reason}")
     for complaint in reasons:
@@ -112,8 +113,9 @@ def planned(order: Order) -> tuple[list[Work], list[str]]:
     if not works:
         patterns = " or ".join(order.only)
         others = "" if order.command or ALTERNATIVES not in suites else ", --command adds its own"
-        remedy = f"isthmus bench list SUITE names them{others}"
-        raise OperatorError(f"no cell is called {patterns}; {remedy}", ExitCode.USAGE)
+        raise OperatorError(
+            f"no cell is called {patterns}; isthmus bench list SUITE names them{others}", ExitCode.USAGE
+        )
     return works, reasons
 
 
@@ -126,7 +128,7 @@ def chosen(names: Sequence[str]) -> list[Suite]:
     return [suite for name, suite in SUITES.items() if name in names or EVERY in names]
 
 
-def again(order: Order) -> str:
+def remedy(order: Order) -> str:
     """What to type to go on; without --again, which would begin anew."""
     words = ["isthmus", "bench", "run", *order.suites]
     words += [word for pattern in order.only for word in ("--only", pattern)]
@@ -136,18 +138,12 @@ def again(order: Order) -> str:
     return f"go on with {shlex.join([*words, '--out', str(order.out)])}"
 
 
-def scale_text(scale: float) -> str:
-    """A scale as operators read it: 1/16 rather than 0.0625."""
-    part = round(1 / scale)
-    return f"1/{part}" if part > 1 and abs(part * scale - 1) < 1e-9 else f"{scale!r}"
-
-
 def _watched(console: Console, records: Records, works: list[Work], order: Order) -> Tally:
     try:
         with Screen(console, works) as screen, ended_in_order():
             return perform(records, works, screen)
     except KeyboardInterrupt:
-        message = f"interrupted; what was finished is kept in {order.out}: {again(order)}"
+        message = f"interrupted; what was finished is kept in {order.out}: {remedy(order)}"
         raise OperatorError(message, ExitCode.INTERRUPTED) from None
 
 

@@ -131,6 +131,12 @@ def percent(share: float | None) -> str:
     return NOT_MEASURED if share is None else f"{share:.0%}" if abs(share) >= 0.1 or not share else f"{share:.1%}"
 
 
+def scale_text(scale: float) -> str:
+    """A scale as operators read it: 1/16 rather than 0.0625."""
+    part = round(1 / scale)
+    return f"1/{part}" if part > 1 and abs(part * scale - 1) < 1e-9 else f"{scale!r}"
+
+
 def span(values: Sequence[float], text: Callable[[float], str]) -> str:
     """The least and the most of the values, or one text if both are the same. Needs one value at least."""
     low, high = text(min(values)), text(max(values))

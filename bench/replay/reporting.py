@@ -5,8 +5,7 @@ from pathlib import Path
 
 from bench.machine import machine_text
 from bench.replay import plots
-from bench.replay.command import scale_text
-from bench.replay.document import NOT_MEASURED, Chapter, Report, Table, span, times
+from bench.replay.document import NOT_MEASURED, Chapter, Report, Table, scale_text, span, times
 from bench.replay.markdown import markdown as as_markdown
 from bench.replay.page import page
 from bench.replay.records import RecordFailure, Records

@@ -90,11 +90,11 @@ def perform(records: Records, works: Sequence[Work], watcher: Watcher) -> Tally:
     return tally
 
 
-def blank(work: Work, cell: str, facts: dict[str, Any], **more: Any) -> Record:
+def blank(
+    work: Work, cell: str, facts: dict[str, Any], state: State = "done", seconds: float = 0.0, **more: Any
+) -> Record:
     """A record with the circumstances, and no more than is given."""
-    state: State = more.pop("state", "done")
     settings = dict(work.trial.settings)
-    seconds = more.pop("seconds", 0.0)
     return Record(work.suite.name, cell, work.repeat, work.scale, settings, facts, state, seconds, **more)
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.replay.command import run, scale_text
+from bench.replay.command import run
+from bench.replay.document import scale_text
 from bench.replay.records import RecordFailure, Records, read
 from bench.replay.suites import SUITES
 from bench.replay.trial import Lacking
