@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,21 +69,44 @@ class Run:
 # -- starting both ends -----------------------------------------------------------------------------------------
 
 
+Listening = AbstractContextManager[tuple[Address, Process]]
+"""An end that listens: its address, and its process. It ends with the context."""
+
+
+def sinking(file: Path) -> Listening:
+    """A sink on loopback that compares what arrives with the file. Raises LoadFailure."""
+    return _listening("sink", LOOPBACK, "--file", str(file))
+
+
+def echoing(host: str = LOOPBACK, size: int = QUESTION_BYTES) -> Listening:
+    """An echo that answers questions of `size` bytes. Raises LoadFailure."""
+    return _listening("echo", host, "--host", host, "--bytes", str(size))
+
+
 @contextmanager
-def listening(role: str, *arguments: str) -> Iterator[tuple[Address, Process]]:
-    """A sink or an echo, its address on loopback, and the process; ended on leaving."""
+def _listening(role: str, host: str, *arguments: str) -> Iterator[tuple[Address, Process]]:
     with talking(own("bench.load", role, *arguments)) as process:
-        yield (LOOPBACK, int(answer(process)["port"])), process
+        yield (host, int(answer(process)["port"])), process
 
 
 def run(file: Path, via: Address, sink: Process, shape: Shape) -> Run:
     """Send the file to `via`, which leads to the sink. Raises LoadFailure."""
     arguments = ["--connections", str(shape.connections), "--inserted", str(shape.inserted)]
     varied = ["--varied"] if shape.varied else []
-    started = ask("source", "--file", str(file), "--to", f"{via[0]}:{via[1]}", *arguments, *varied)["started"]
+    started = ask("source", "--file", str(file), "--to", _text(via), *arguments, *varied)["started"]
     received = answer(sink)
     verdict = answer(sink)
     return Run(received["bytes"], received["finished"] - started, verdict["identical"])
+
+
+def latency(to: Address, count: int, size: int = QUESTION_BYTES, every: float = 0.0) -> dict[str, float]:
+    """What `summary` says of the seconds that so many answers took; arguments as of `question`. Raises LoadFailure."""
+    how = ["--count", str(count), "--bytes", str(size), "--every", str(every)]
+    return ask("question", "--to", _text(to), *how)
+
+
+def _text(address: Address) -> str:
+    return f"{address[0]}:{address[1]}"
 
 
 def ask(role: str, *arguments: str, module: str = "bench.load") -> dict[str, Any]:

@@ -100,7 +100,7 @@ class Pipeline:
     def _measure_baseline(self) -> None:
         file = self._files["random"]
         with (
-            load.listening("sink", "--file", str(file)) as (address, sink),
+            load.sinking(file) as (address, sink),
             plain_pair(self._directory, address) as via,
         ):
             for connections in (1, MANY):
@@ -112,10 +112,7 @@ class Pipeline:
     def _measure_store(self, store: str) -> None:
         """Each kind cold, then warm. The store is larger than one volume, and full before the end."""
         with ExitStack() as stack:
-            sinks = {
-                kind: stack.enter_context(load.listening("sink", "--file", str(file)))
-                for kind, file in self._files.items()
-            }
+            sinks = {kind: stack.enter_context(load.sinking(file)) for kind, file in self._files.items()}
             exports = {name_of(kind): address for kind, (address, _) in sinks.items()}
             store_size = self._size * 5 // 4 + 64 * MIB
             pair = stack.enter_context(
@@ -180,7 +177,7 @@ class Pipeline:
         """Latency, in rounds as well, each with a new pair, to which all questions are new."""
         for number in range(self._rounds):
             tell(f"latency of questions and answers, {number + 1} of {self._rounds}")
-            with load.listening("echo") as (address, _):
+            with load.echoing() as (address, _):
                 self._ask("direct", address)
                 with plain_pair(self._directory, address) as via:
                     self._ask("plain TLS relay pair", via)
@@ -190,8 +187,7 @@ class Pipeline:
                     self._ask("pair", pair.forwards["echo"])
 
     def _ask(self, way: str, to: Address) -> None:
-        found = load.ask("question", "--to", f"{to[0]}:{to[1]}", "--count", str(QUESTIONS))
-        self.results.latency.setdefault(way, []).append(found)
+        self.results.latency.setdefault(way, []).append(load.latency(to, QUESTIONS))
 
     def _measure_slow_array(self) -> None:
         """Resident memory with a disk store, cold and warm, while the far array keeps stopping."""

@@ -78,7 +78,7 @@ class Comparison:
         with file.open("wb") as opened:
             opened.writelines(Dataset("viewers", self.size))
         with (
-            load.listening("sink", "--file", str(file)) as (address, sink),
+            load.sinking(file) as (address, sink),
             Pair({"array": address}, store_size=show_size(self.size * 5 // 4 + 64 * MIB)) as pair,
         ):
             pair.wait_prepared()

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from bench import load
 from bench.case_results import Figure
@@ -53,8 +53,8 @@ def _through_the_pair(bench: Bench, wan: Wan, setting: Setting) -> tuple[bool, d
     """Whether all bytes of the bulk arrived, and the times of the questions."""
     bench.tell(f"{setting.text}: questions through the pair")
     with (
-        _echo(wan, load.LOOPBACK) as port,
-        pair_on(wan, "array", exports={"echo": (load.LOOPBACK, port)}) as (pair, _),
+        _echo(wan, load.LOOPBACK) as echo,
+        pair_on(wan, "array", exports={"echo": echo}) as (pair, _),
         Stream(wan, pair.forwards["array"], Dataset("urgency", ENDLESS)) as stream,
     ):
         found = _ask(bench, wan, pair.forwards["echo"])
@@ -63,26 +63,24 @@ def _through_the_pair(bench: Bench, wan: Wan, setting: Setting) -> tuple[bool, d
 
 def _in_plain_tcp(bench: Bench, wan: Wan, setting: Setting, control: str) -> dict[str, float]:
     bench.tell(f"{setting.text}: questions beside iperf3 -C {control}")
-    host = wan.addresses["west"]
-    with _echo(wan, host) as port, iperf.bulk(wan, control, lasting(bench)):
-        return _ask(bench, wan, (host, port))
+    with _echo(wan, wan.addresses["west"]) as echo, iperf.bulk(wan, control, lasting(bench)):
+        return _ask(bench, wan, echo)
 
 
 @contextmanager
-def _echo(wan: Wan, host: str) -> Iterator[int]:
-    """The port of an echo at the west end."""
-    with wan.inside("west"):
-        listening = load.listening("echo", "--host", host, "--bytes", str(BYTES))
-        with listening as ((_, port), _):
-            yield port
+def _echo(wan: Wan, host: str) -> Iterator[Address]:
+    """The address of an echo at the west end."""
+    with ExitStack() as stack:
+        with wan.inside("west"):
+            address, _ = stack.enter_context(load.echoing(host, BYTES))
+        yield address
 
 
 def _ask(bench: Bench, wan: Wan, to: Address) -> dict[str, float]:
     time.sleep(SETTLE)
-    how = ["--count", str(questions(bench)), "--bytes", str(BYTES), "--every", str(EVERY)]
     before = wan.stats()["west"]
     with wan.inside("east"):
-        found = load.ask("question", "--to", f"{to[0]}:{to[1]}", *how)
+        found = load.latency(to, questions(bench), BYTES, EVERY)
     return found | {"overflow": overflow(before, wan.stats()["west"])}
 
 

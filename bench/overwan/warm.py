@@ -123,7 +123,7 @@ class _Way:
 @contextmanager
 def _without_a_line(file: Path, size: int) -> Iterator[_Way]:
     with (
-        load.listening("sink", "--file", str(file)) as (address, sink),
+        load.sinking(file) as (address, sink),
         Pair({"array": address}, store_size=_store(size)) as pair,
     ):
         pair.wait_prepared()
@@ -134,7 +134,7 @@ def _without_a_line(file: Path, size: int) -> Iterator[_Way]:
 def _over(wan: Wan, file: Path, size: int) -> Iterator[_Way]:
     with ExitStack() as stack:
         with wan.inside("west"):
-            address, sink = stack.enter_context(load.listening("sink", "--file", str(file)))
+            address, sink = stack.enter_context(load.sinking(file))
         pair = stack.enter_context(Pair({"array": address}, wan=wan, store_size=_store(size)))
         pair.wait_prepared()
         yield _Way(file, pair, sink, wan)

@@ -13,7 +13,7 @@ from tests.integration.bench.surplus import Surplus
 from tests.integration.iscsi.tap import Tap
 
 SIZE = (1 << 20) + 5
-Listening = tuple[Address, Process]
+Listener = tuple[Address, Process]
 
 
 @pytest.fixture
@@ -24,19 +24,19 @@ def volume(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def listening(volume: Path) -> Iterator[Listening]:
-    with load.listening("sink", "--file", str(volume)) as found:
+def listening(volume: Path) -> Iterator[Listener]:
+    with load.sinking(volume) as found:
         yield found
 
 
-def test_a_byte_too_much_behind_the_last_one(volume: Path, listening: Listening) -> None:
+def test_a_byte_too_much_behind_the_last_one(volume: Path, listening: Listener) -> None:
     address, sink = listening
     with Surplus(address, load.HEADING.size + SIZE) as wire:
         assert not load.run(volume, wire.address, sink, load.Shape()).identical
     assert load.run(volume, address, sink, load.Shape()).identical
 
 
-def test_another_byte_before_the_first_one(volume: Path, listening: Listening) -> None:
+def test_another_byte_before_the_first_one(volume: Path, listening: Listener) -> None:
     address, sink = listening
     with Tap(address) as tap:
         assert load.run(volume, tap.address, sink, load.Shape(inserted=1)).identical

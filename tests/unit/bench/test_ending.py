@@ -52,7 +52,7 @@ TOOLS = [
 ]
 """Each with what has it started."""
 ENDS = [
-    "from bench.load import ask; ask('question', '--to', f'127.0.0.1:{port}')",
+    "from bench.load import latency; latency(('127.0.0.1', port), 2)",
     """
 import contextlib, types
 from bench.datasets import Dataset

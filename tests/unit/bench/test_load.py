@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.load import HEADING, READ_BYTES, LoadFailure, answer, clear, listening, same
+from bench.load import HEADING, READ_BYTES, LoadFailure, answer, clear, same, sinking
 
 
 def test_nothing_of_a_run_is_left_for_the_next() -> None:
@@ -21,7 +21,7 @@ def test_a_connection_that_ends_early_is_told_to_the_bench_alone(
 ) -> None:
     """A traceback of the sink came with Ctrl-C, which ends the source first."""
     (file := tmp_path / "file").write_bytes(bytes(1000))
-    with listening("sink", "--file", str(file)) as (address, sink):
+    with sinking(file) as (address, sink):
         with socket.create_connection(address) as source:
             source.sendall(HEADING.pack(0, 1000, 0) + bytes(10))
         with pytest.raises(LoadFailure, match="failed: the connection ended after 10 of 1000 bytes"):

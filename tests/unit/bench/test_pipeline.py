@@ -38,7 +38,7 @@ SHAPES = [load.Shape(), load.Shape(7), load.Shape(varied=True), load.Shape(inser
 
 
 def test_every_shape_arrives_directly(volume: Path) -> None:
-    with load.listening("sink", "--file", str(volume)) as (address, sink):
+    with load.sinking(volume) as (address, sink):
         for shape in SHAPES:
             run = load.run(volume, address, sink, shape)
             assert run.identical
@@ -47,7 +47,7 @@ def test_every_shape_arrives_directly(volume: Path) -> None:
 
 
 def test_every_shape_arrives_through_the_plain_pair(volume: Path, keys: Path) -> None:
-    with load.listening("sink", "--file", str(volume)) as (address, sink), plain_pair(keys, address) as via:
+    with load.sinking(volume) as (address, sink), plain_pair(keys, address) as via:
         for shape in SHAPES:
             assert load.run(volume, via, sink, shape).identical
 
@@ -57,13 +57,13 @@ def test_the_sink_notices_a_difference(volume: Path, tmp_path: Path) -> None:
     data = bytearray(volume.read_bytes())
     data[-1] ^= 1
     other.write_bytes(data)
-    with load.listening("sink", "--file", str(volume)) as (address, sink):
+    with load.sinking(volume) as (address, sink):
         assert load.run(volume, address, sink, load.Shape()).identical
         assert not load.run(other, address, sink, load.Shape()).identical
 
 
 def test_a_dead_sink_is_a_failure(volume: Path) -> None:
-    with load.listening("sink", "--file", str(volume)) as (address, sink):
+    with load.sinking(volume) as (address, sink):
         sink.kill()
         sink.wait()
         with pytest.raises(load.LoadFailure, match="source ended with status 1"):
@@ -71,9 +71,9 @@ def test_a_dead_sink_is_a_failure(volume: Path) -> None:
 
 
 def test_questions_are_answered(keys: Path) -> None:
-    with load.listening("echo") as (address, _), plain_pair(keys, address) as via:
-        for host, port in (address, via):
-            found = load.ask("question", "--to", f"{host}:{port}", "--count", "50")
+    with load.echoing() as (address, _), plain_pair(keys, address) as via:
+        for to in (address, via):
+            found = load.latency(to, 50)
             assert 0 < found["median"] <= found["percentile_99"]
 
 
