@@ -61,7 +61,6 @@ class Pipeline:
         self._memory_size = memory_size
         self._rounds = rounds
         self._files: dict[str, Path] = {}
-        self._limits: dict[tuple[str, str, str], float] = {}
 
     def run(self, directory: Path) -> None:
         """Everything, one after another: nothing else competes for the cores. `directory` is for temporary files."""
@@ -95,7 +94,6 @@ class Pipeline:
                 for store in STORES:
                     limit = kernels.limit(found, name, store)
                     self.results.limits[f"{kind}, {name}, {store}"] = {**asdict(limit), "rate": limit.rate}
-                    self._limits[kind, name, store] = limit.rate
 
     def _measure_baseline(self) -> None:
         file = self._files["random"]
@@ -119,11 +117,10 @@ class Pipeline:
                 Pair(exports, store=store, store_size=show_size(store_size), directory=self._directory / store)
             )
             pair.wait_prepared()
-            measure = partial(self._measure_transfer, pair)
-            for name, shape in ONE_AFTER_ANOTHER.items():
-                measure("random", sinks["random"][1], name, shape)
-            for name in ("cold", "warm"):
-                measure("38 %", sinks["38 %"][1], name, load.Shape())
+            runs = [("random", *each) for each in ONE_AFTER_ANOTHER.items()]
+            runs += [("38 %", name, load.Shape()) for name in ("cold", "warm")]
+            for kind, name, shape in runs:
+                self.results.transfers.append(self._transfer(pair, kind, sinks[kind][1], name, shape))
             self._measure_many(pair, sinks["many"][1])
             self._note_peaks(pair, store_size)
 
@@ -141,12 +138,9 @@ class Pipeline:
             many = found[name, MANY]
             pairs = zip(many, found[name, 1], strict=True)
             self.results.many[f"{pair.store}, {name}"] = [each.rate / one.rate for each, one in pairs]
-            shown = sorted(many, key=lambda each: each.rate)[self._rounds // 2]
+            shown = middle(many)
             same = all(each.identical for each in (*many, *found[name, 1]))
             self.results.transfers.append(replace(shown, identical=same))
-
-    def _measure_transfer(self, pair: Pair, kind: str, sink: Process, name: str, shape: load.Shape) -> None:
-        self.results.transfers.append(self._transfer(pair, kind, sink, name, shape))
 
     def _transfer(self, pair: Pair, kind: str, sink: Process, name: str, shape: load.Shape) -> Measurement:
         tell(f"{pair.store} store, {kind}, {shape.connections} connections, {name}")
@@ -154,7 +148,7 @@ class Pipeline:
         run = load.run(self._files[kind], pair.forwards[name_of(kind)], sink, shape)
         wire = pair.east.status()["bytes"]["wire"] - before
         data = "random" if kind == "many" else kind
-        allowed = self._limits.get((data, name, pair.store))
+        limit = self.results.limits.get(f"{data}, {name}, {pair.store}")
         return Measurement(
             pair.store,
             data,
@@ -163,7 +157,7 @@ class Pipeline:
             run.rate,
             100 * wire / run.bytes,
             run.rate / self.results.baseline[str(shape.connections)],
-            run.rate / allowed if allowed else None,
+            run.rate / limit["rate"] if limit else None,
             run.identical,
         )
 
@@ -212,6 +206,11 @@ def _fill(file: Path, data: Dataset) -> None:
     """Overwrite the file in place, since a sink has it mapped."""
     with file.open("r+b") as opened:
         opened.writelines(data)
+
+
+def middle(transfers: list[Measurement]) -> Measurement:
+    """The one with the median rate; of an even number, the slower of the two in the middle."""
+    return sorted(transfers, key=lambda each: each.rate)[(len(transfers) - 1) // 2]
 
 
 def name_of(kind: str) -> str:

@@ -13,6 +13,7 @@ from rich.console import Console
 from bench import kernels, load
 from bench.baseline import plain_pair
 from bench.datasets import Dataset
+from bench.pipeline import middle
 from bench.pipeline_results import Measurement, Results, goals, show
 from bench.sites import environment, keygen
 
@@ -108,6 +109,13 @@ def results() -> Results:
         {"case": "full", "store": "memory", "store_size": 1 << 30, "peaks": {"east": 1500 << 20}, "identical": True}
     )
     return found
+
+
+@pytest.mark.parametrize(("rates", "shown"), [((3, 1, 2), 2), ((4, 1, 3, 2), 2), ((5,), 5), ((2, 1), 1)])
+def test_of_an_even_number_of_rounds_the_slower_middle_one_is_shown(rates: tuple[int, ...], shown: int) -> None:
+    """It was the faster one."""
+    transfers = [Measurement("memory", "random", "cold", 32, rate, 0.1, 0.5, None, identical=True) for rate in rates]
+    assert middle(transfers).rate == shown
 
 
 def test_goals_are_judged() -> None:
