@@ -72,7 +72,7 @@ class Results:
             yield from figures
 
 
-def show(results: Results, titles: dict[str, str], console: Console) -> None:
+def show(results: Results, titles: Mapping[str, str], console: Console) -> None:
     """Print all tables; `titles`: by case."""
     console.print(machine_text(results.machine), highlight=False)
     for case, figures in results.figures.items():

@@ -12,12 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.console import Console
-
 from bench.case_results import Figure, Results, show
 from bench.ending import said
 from bench.machine import machine_facts, warn_if_busy
-from bench.programs import FAILURES, file_to_write, measured, tell, whole, write
+from bench.programs import FAILURES, file_to_write, measured, tell, told, whole
 from proxy.errors import ExitCode
 
 
@@ -75,12 +73,11 @@ class Benchmark:
         self.measure(Bench(directory, tell, options.scale, options.lines), options.only, results)
 
     def _conclude(self, results: Results, file: Path | None, failure: str) -> bool:
-        """Write the figures, then show them (in this order, since the terminal may be closed); whether all is right."""
+        """Write and show what was measured, if anything; whether all is right."""
         if failure and not any(results.figures.values()):
             return False
-        written = not file or write(results.as_dict(), file)
-        show(results, {name: case.title for name, case in self.cases.items()}, Console())
-        return results.right and written
+        titles = {name: case.title for name, case in self.cases.items()}
+        return told(results.as_dict(), file, partial(show, results, titles)) and results.right
 
     def measure(self, bench: Bench, names: list[str], results: Results) -> None:
         """These cases, one after another: nothing else competes for the cores. A case that fails ends only itself.

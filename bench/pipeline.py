@@ -14,8 +14,6 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
-
 from bench import kernels, load
 from bench.baseline import plain_pair
 from bench.datasets import Dataset
@@ -23,7 +21,7 @@ from bench.ending import program
 from bench.machine import machine_facts, warn_if_busy
 from bench.pipeline_results import MANY, STORES, Measurement, Results, show
 from bench.processes import Process
-from bench.programs import file_to_write, measured, tell, whole, write
+from bench.programs import file_to_write, measured, tell, told, whole
 from bench.replicator import Sink, replicate
 from bench.sites import Address, Pair, keygen
 from proxy.config.units import SIZE, parse_size, show_size
@@ -244,13 +242,11 @@ def main() -> ExitCode:
 
 
 def conclude(results: Results, file: Path | None, failure: str) -> bool:
-    """Write the figures, then show them (in this order, since the terminal may be closed); whether all is right."""
+    """Write and show what was measured, if anything; whether all is right."""
     if not results.kernels:
         return False
     results.failure = failure
-    written = not file or write(asdict(results), file)
-    show(results, Console())
-    return results.identical and written
+    return told(asdict(results), file, partial(show, results)) and results.identical
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from rich.console import Console
+
 from bench.ending import said, scratch
 from bench.load import LoadFailure
 from bench.sites import SiteFailure
@@ -57,6 +59,16 @@ def file_to_write(text: str) -> Path:
         wrong = "is a directory; name a file" if file.is_dir() else f"is in no directory; make {file.parent} first"
         raise argparse.ArgumentTypeError(f'"{text}" {wrong}')
     return file
+
+
+def told(figures: object, file: Path | None, show: Callable[[Console], None]) -> bool:
+    """Write the figures to the file, if there is one, then show them: in this order, since the terminal may be closed.
+
+    Returns whether they could be written.
+    """
+    written = not file or write(figures, file)
+    show(Console())
+    return written
 
 
 def write(figures: object, file: Path) -> bool:

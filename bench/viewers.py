@@ -28,7 +28,7 @@ from bench.ending import program
 from bench.goals import Goal, goal_table
 from bench.machine import machine_facts, machine_text, warn_if_busy
 from bench.processes import Process, next_line, own, talking
-from bench.programs import file_to_write, measured, tell, whole, write
+from bench.programs import file_to_write, measured, tell, told, whole
 from bench.sites import Pair, Site
 from bench.tables import plain_table
 from proxy.config.units import show_size
@@ -190,13 +190,11 @@ def figures(comparison: Comparison) -> dict[str, object]:
 
 
 def conclude(comparison: Comparison, file: Path | None, failure: str) -> bool:
-    """Write the figures, then show them (in this order, since the terminal may be closed); whether all is right."""
+    """Write and show what was measured, if anything; whether all is right."""
     if not comparison.watched.rates:
         return False
     comparison.failure = failure
-    written = not file or write(figures(comparison), file)
-    show(comparison, Console())
-    return comparison.identical and written
+    return told(figures(comparison), file, partial(show, comparison)) and comparison.identical
 
 
 def main() -> ExitCode:
