@@ -62,7 +62,7 @@ bench-iscsi: $(VENV)/.runtime system-test  ## what understanding iSCSI costs and
 	@$(BIN)/python -m bench.overiscsi $(if $(JSON),--json $(JSON)) $(ARGS)
 
 bench-chunking: $(VENV)/.runtime  ## what chunk sizes cost and find (JSON=FILE also writes the data)
-	@JSON=$(JSON) $(BIN)/python -m bench.chunking
+	@$(BIN)/python -m bench.chunking $(if $(JSON),--json $(JSON))
 
 bench-emulator: $(VENV)/.runtime system-wan  ## how true emulated lines are on this machine, as root (JSON=FILE writes the data instead)
 	@$(BIN)/isthmus wan test $(if $(JSON),--json >$(JSON)) $(ARGS)

@@ -4,19 +4,19 @@ For each average size: the share of bytes that a second pass finds again, in fou
 costs on the wire, and how fast one core cuts and names them. The defaults of `[chunking]` rest on this table.
 """
 
-import os
+import argparse
 import random
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from functools import partial
 
 from rich.console import Console
-from rich.table import Table
 
 from bench.datasets import PAGE, Dataset
 from bench.ending import program
-from bench.programs import write
+from bench.programs import file_to_write, told
+from bench.tables import plain_table
 from dedupstore.chunker import Chunker
 from dedupstore.fingerprint import fingerprint
 from proxy.errors import ExitCode
@@ -116,18 +116,24 @@ def _found(chunker: Chunker, known: set[bytes], data: bytes) -> float:
     return 100 * sum(length for name, length in named(chunker, data) if name in known) / len(data)
 
 
-def main() -> int:
-    """Print the table; JSON=FILE writes the figures as well. The exit status."""
-    rows = run()
-    table = Table(title="Chunk sizes: what a second pass finds again, % of plain bytes")
-    for heading in ("average", "duplicate files", "1 % updated", "moved", "headers each 64 KiB", "references", "MB/s"):
-        table.add_column(heading, justify="right")
+def show(rows: list[Row], console: Console) -> None:
+    """Print the table."""
+    headings = ("average", "duplicate files", "1 % updated", "moved", "headers each 64 KiB", "references", "MB/s")
+    title = "Chunk sizes: what a second pass finds again, % of plain bytes"
+    table = plain_table(title, *headings, figures=headings)
     for row in rows:
         figures = list(asdict(row).values())
         table.add_row(f"{row.average >> 10} KiB", *(f"{value:.2f}" for value in figures[1:-1]), f"{figures[-1]:.0f}")
-    Console(width=120).print(table)
-    path = os.environ.get("JSON")
-    written = not path or write([asdict(row) for row in rows], Path(path))
+    console.print(table)
+
+
+def main() -> int:
+    """The command; its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m bench.chunking", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--json", type=file_to_write, help="also write the figures to this file")
+    options = parser.parse_args()
+    rows = run()
+    written = told([asdict(row) for row in rows], options.json, partial(show, rows))
     return ExitCode.OK if written else ExitCode.FAILED
 
 
