@@ -4,7 +4,6 @@ Where there is an iSCSI target (tgt) and qemu-img, a fourth volume goes from one
 """
 
 import json
-import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
@@ -26,12 +25,12 @@ from rich.progress import (
 from bench.array import ArrayFailure, IscsiTarget, copy_volume, identical
 from bench.datasets import Dataset, field_volumes
 from bench.ending import said, scratch
+from bench.machine import lacking_disk, lacking_memory
 from bench.replicator import Sink, replicate
 from bench.sites import Address, Pair, SiteFailure
 from bench.tables import plain_table
 from proxy.cli.ending import ended_in_order
 from proxy.config.units import show_size
-from proxy.doctor.host import memory
 
 MB = 10**6
 MIB = 1 << 20
@@ -125,8 +124,9 @@ def perform(volume_size: int, store: str, directory: Path, console: Console) -> 
     """Run all passes, in a pair whose files are in the directory. Raises SiteFailure, ArrayFailure, OSError."""
     store_size = max(SMALLEST_STORE, volume_size * 3 // 2)
     stores = 2 * store_size if store == "disk" else 0
-    if lacking := lacking_room(directory, stores) if stores else lacking_memory(2 * store_size):
-        raise SiteFailure(lacking)
+    lacking = lacking_disk(stores) if stores else lacking_memory(2 * store_size)
+    if lacking:
+        raise SiteFailure(f"{lacking}; give a smaller --volume-size{'' if stores else ', or --store disk'}")
     report = Report(store, volume_size, skipped=lacking_for_iscsi(volume_size, directory, stores))
     with ExitStack() as stack:
         exports = {"sink": stack.enter_context(Sink()).address}
@@ -194,7 +194,7 @@ def measured(pair: Pair, volume: str, name: str, transfer: Callable[[], tuple[fl
 
 
 def lacking_for_iscsi(volume_size: int, directory: Path, stores: int = 0) -> str:
-    """Why no volume goes over iSCSI, or nothing. `stores`: bytes that lie in the same directory as well."""
+    """Why no volume goes over iSCSI, or nothing. `stores`: bytes that lie on the same disk as well."""
     lacking = IscsiTarget.lacking()
     if lacking:
         return lacking
@@ -202,22 +202,7 @@ def lacking_for_iscsi(volume_size: int, directory: Path, stores: int = 0) -> str
         return "an iSCSI unit has a multiple of 512 bytes"
     if not IscsiTarget.fits(directory):
         return f"{directory} is too long a path for tgtd's socket (see TMPDIR)"
-    return lacking_room(directory, 4 * volume_size + stores)
-
-
-def lacking_room(directory: Path, needed: int) -> str:
-    """Why so many bytes do not fit there, or nothing."""
-    free = shutil.disk_usage(directory).free
-    return "" if free > needed else f"{directory} has {free // MIB} MiB free, {needed // MIB} are needed (see TMPDIR)"
-
-
-def lacking_memory(needed: int) -> str:
-    """Why two stores of so many bytes together do not fit there, or nothing."""
-    free = memory().available
-    if free is None or free > needed:
-        return ""
-    found = f"{free // MIB} MiB of memory are free, {needed // MIB} are needed"
-    return f"{found}; give a smaller --volume-size, or --store disk"
+    return lacking_disk(4 * volume_size + stores)
 
 
 def show(report: Report, console: Console) -> None:

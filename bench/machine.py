@@ -6,12 +6,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from proxy import __version__
+from proxy.doctor.host import memory
 
 BUSY = 0.5
 """Load average at the start above which there is a warning."""
@@ -56,6 +58,25 @@ def all_facts() -> dict[str, Any]:
     chosen = KERNEL / "tcp_congestion_control"
     congestion = chosen.read_text().strip() if chosen.exists() else "unknown"
     return {**machine_facts(), "memory": memory, "congestion_control": congestion, "tools": versions()}
+
+
+def lacking_disk(wanted: int) -> str:
+    """Why there is no room for so many bytes of temporary files, or nothing."""
+    directory = tempfile.gettempdir()
+    free = shutil.disk_usage(directory).free
+    return "" if free >= wanted else f"{directory} has {_mib(free)} free, {_mib(wanted)} are needed (see TMPDIR)"
+
+
+def lacking_memory(wanted: int) -> str:
+    """Why there is not so much memory, in bytes, or nothing."""
+    free = memory().available
+    if free is None or free >= wanted:
+        return ""
+    return f"{_mib(free)} of memory are free, {_mib(wanted)} are needed"
+
+
+def _mib(amount: int) -> str:
+    return f"{amount >> 20:,} MiB"
 
 
 def congestion_controls() -> list[str]:

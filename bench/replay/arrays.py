@@ -8,7 +8,6 @@ of the line alone, or of the pair. Without a line all of it is on loopback.
 """
 
 import contextlib
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -25,7 +24,6 @@ from bench.wan.wan import lacking as lacking_line
 
 LINES = {name: Setting(rate, 0) for name, rate in lines.RATES.items()}
 """Lines without delay: the published tests were made side by side, and none is told of."""
-GIB = 1 << 30
 NO_LINE = "none"
 TITLES = {**lines.TITLES, NO_LINE: "no line"}
 WAYS = {"direct": "direct", "pair": "through Isthmus"}
@@ -162,15 +160,6 @@ def _too_long(directory: Path) -> str:
     if all(IscsiTarget.fits(directory / name) for name in (NEAR, FAR)):
         return ""
     return f"{directory} is too long a path for tgtd's socket; set TMPDIR to a shorter one"
-
-
-def see_room(directory: Path, wanted: int, remedy: str = "use a smaller --scale, or set TMPDIR") -> None:
-    """Raises Lacking if the directory's disk has less than `wanted` bytes free for the arrays' units."""
-    free = shutil.disk_usage(directory).free
-    if free < wanted:
-        raise Lacking(
-            f"{wanted / GIB:.1f} GiB of disk are needed in {directory.parent}, {free / GIB:.1f} are free; {remedy}"
-        )
 
 
 def not_carried(ground: Ground) -> str:

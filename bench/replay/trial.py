@@ -17,11 +17,19 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from bench.machine import lacking_disk
+
 MIB = 1 << 20
 
 
 class Lacking(Exception):
     """A trial cannot be measured here; the message names what is missing and the remedy. The next run tries again."""
+
+
+def see_room(wanted: int) -> None:
+    """Raises Lacking if there is no room for so many bytes of temporary files."""
+    if reason := lacking_disk(wanted):
+        raise Lacking(f"{reason}; use a smaller --scale")
 
 
 @dataclass(frozen=True)

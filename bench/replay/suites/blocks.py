@@ -11,10 +11,11 @@ from itertools import count
 
 from bench.array import ArrayFailure
 from bench.datasets import Dataset
-from bench.replay.arrays import NO_LINE, WAYS, Arrays, Ground, lacking, see_room, standing_on
+from bench.machine import lacking_disk
+from bench.replay.arrays import NO_LINE, WAYS, Arrays, Ground, lacking, standing_on
 from bench.replay.suite import Suite
 from bench.replay.suites.blocks_report import COPYING, CREATING, KIB, ONE_WRITER, PUBLISHED, SIZES, report
-from bench.replay.trial import Figure, Options, Outcome, Stage, Trial
+from bench.replay.trial import Figure, Lacking, Options, Outcome, Stage, Trial
 from bench.replay.writers import Writer, WriterFailure, alike, creating, write
 
 MIB = 1 << 20
@@ -48,7 +49,8 @@ def measure(ground: Ground, stage: Stage) -> Iterator[tuple[str, Outcome]]:
     """Measure each size of write, then several writers, each time with new data."""
     seconds = stage.seconds(SECONDS, LEAST_SECONDS)
     units = max(COPIERS, CREATORS)
-    see_room(stage.directory, units * UNIT, "set TMPDIR")  # whatever the scale
+    if reason := lacking_disk(units * UNIT):  # whatever the scale
+        raise Lacking(reason)
     new = (Dataset("blocks", UNIT, COMPRESSIBILITY, DUPLICATES, seed) for seed in count())
     with standing_on(ground, stage.directory, far=[UNIT] * units) as arrays:
         for size in SIZES:

@@ -11,11 +11,11 @@ from functools import partial
 from bench.array import ArrayFailure, identical
 from bench.datasets import Dataset
 from bench.replay import fio
-from bench.replay.arrays import EMULATED, LINES, WAYS, Arrays, Ground, lacking, see_room, standing_on
+from bench.replay.arrays import EMULATED, LINES, WAYS, Arrays, Ground, lacking, standing_on
 from bench.replay.fio import HOST, FioFailure, Found, Job, disk, load
 from bench.replay.suite import Suite
 from bench.replay.suites.concurrency_report import HOST_ALONE, VOLUME, WHOLE, report
-from bench.replay.trial import Figure, Options, Outcome, Stage, Trial
+from bench.replay.trial import Figure, Options, Outcome, Stage, Trial, see_room
 from bench.replay.turns import Course, move
 
 MIB = 1 << 20
@@ -46,7 +46,7 @@ def trials(options: Options) -> list[Trial]:
 def measure(ground: Ground, pairs: list[tuple[int, int]], stage: Stage) -> Iterator[tuple[str, Outcome]]:
     """Measure all cells of a line and a way between the same arrays, each time with new volumes."""
     size, most = stage.bytes(VOLUME), max(count for count, _ in pairs)
-    see_room(stage.directory, 2 * most * size + HOST_UNIT)
+    see_room(2 * most * size + HOST_UNIT)
     stage.tell("starting the arrays")
     with (
         standing_on(ground, stage.directory, far=[size] * most, near=[size] * most + [HOST_UNIT]) as arrays,

@@ -5,21 +5,20 @@ store in memory and on disk. Throughput is reckoned as in the published table: a
 its first byte to the far end's receipt for all of it.
 """
 
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 from bench.compressed import compressed
 from bench.datasets import FIELD_KINDS, Dataset
 from bench.lines import MBIT, standing, untrue
+from bench.machine import lacking_memory
 from bench.replay.flow import send, sinks
 from bench.replay.suite import Suite
 from bench.replay.suites.field_pass import GIB, MIB, SETTING, Case, Pass
 from bench.replay.suites.field_report import PASSES, STORES, report
-from bench.replay.trial import Lacking, Options, Outcome, Stage, Trial
+from bench.replay.trial import Lacking, Options, Outcome, Stage, Trial, see_room
 from bench.sites import Pair
 from bench.wan.wan import lacking
 from proxy.config.units import show_size
@@ -59,7 +58,10 @@ def measure(case: Case, stage: Stage) -> Iterator[tuple[str, Outcome]]:
     """Measure three passes through a pair of their own, on a line of their own."""
     volumes = [volume(name, stage.scale) for name in case.volumes]
     room = round(sum(each.size for each in volumes) * ROOM) + 64 * MIB
-    _see_room(case.store, 2 * room, stage.directory)
+    if case.store == "disk":
+        see_room(2 * room)
+    elif reason := lacking_memory(2 * room):
+        raise Lacking(f"{reason}; use a smaller --scale")
     stage.tell("zstd -12 --long")
     best = [least(each) for each in volumes]
     with standing(SETTING) as wan, ExitStack() as stack:
@@ -86,17 +88,6 @@ def _seconds(case: Case, scale: float) -> float:
     sizes = [SIZES[name] * scale * GIB for name in case.volumes]
     cold = sum(size * LEFT_OVER[name] for size, name in zip(sizes, case.volumes, strict=True)) * 8 / (40 * MBIT)
     return 6.0 + cold + 2 * sum(sizes) / (60 << 20)
-
-
-def _see_room(store: str, wanted: int, directory: Path) -> None:
-    """Raises Lacking if the disk, or the memory, has less than `wanted` bytes free for the stores."""
-    if store == "disk":
-        free, what = shutil.disk_usage(directory).free, f"the disk of {directory.parent} (see TMPDIR)"
-    else:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        free, what = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable")), "memory"
-    if free < wanted:
-        raise Lacking(f"{wanted / GIB:.1f} GiB of {what} are needed, {free / GIB:.1f} are free; use a smaller --scale")
 
 
 FIELD = Suite(

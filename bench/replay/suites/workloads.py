@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.array import ArrayFailure
 from bench.datasets import Dataset
 from bench.replay import fio
-from bench.replay.arrays import EMULATED, LINES, WAYS, Arrays, Ground, lacking, see_room, standing_on
+from bench.replay.arrays import EMULATED, LINES, WAYS, Arrays, Ground, lacking, standing_on
 from bench.replay.fio import Area, FioFailure, Found, Job, disk, load
 from bench.replay.suite import Suite
 from bench.replay.suites.workloads_report import (
@@ -29,7 +29,7 @@ from bench.replay.suites.workloads_report import (
     report,
 )
 from bench.replay.tcp_counters import Segments
-from bench.replay.trial import Figure, Options, Outcome, Stage, Trial
+from bench.replay.trial import Figure, Options, Outcome, Stage, Trial, see_room
 
 MIB = 1 << 20
 VOLUMES = 4
@@ -78,7 +78,7 @@ def trials(options: Options) -> list[Trial]:
 def measure(fabric: Fabric, stage: Stage) -> Iterator[tuple[str, Outcome]]:
     """Measure all workloads on the same volumes, first those that read."""
     size = max(LEAST_VOLUME, stage.bytes(VOLUME))
-    see_room(stage.directory, VOLUMES * size * len(fabric.lines))
+    see_room(VOLUMES * size * len(fabric.lines))
     seconds = stage.seconds(SECONDS, LEAST_SECONDS)
     stage.tell("starting the arrays")
     with ExitStack() as stack:
