@@ -18,12 +18,12 @@ from bench import kernels, load
 from bench.baseline import plain_pair
 from bench.datasets import Dataset
 from bench.ending import program
-from bench.machine import machine_facts, warn_if_busy
+from bench.machine import lacking_disk, machine_facts, warn_if_busy
 from bench.pipeline_results import MANY, STORES, Measurement, Results, show
 from bench.processes import Process
 from bench.programs import file_to_write, measured, tell, told, whole
 from bench.replicator import Sink, replicate
-from bench.sites import Address, Pair, keygen
+from bench.sites import Address, Pair, SiteFailure, keygen
 from proxy.config.units import SIZE, parse_size, show_size
 from proxy.errors import ExitCode
 
@@ -72,6 +72,11 @@ class Pipeline:
         self._measure_slow_array()
 
     def _prepare(self) -> None:
+        """Make keys and files. On a full disk, stores would learn nothing and transfers go on, so there has to be room
+        for the files, and for the two stores of one pair."""
+        stores = 2 * max(room_for(self._size), self._memory_size)
+        if lacking := lacking_disk((len(KINDS) + 1) * self._size + stores):
+            raise SiteFailure(f"{lacking}; or give a smaller --size and --memory-size")
         tell(f"generating {len(KINDS)} files of {self._size // MIB} MiB")
         for site in ("east", "west"):
             keygen(site, self._directory)
@@ -110,10 +115,8 @@ class Pipeline:
         with ExitStack() as stack:
             sinks = {kind: stack.enter_context(load.sinking(file)) for kind, file in self._files.items()}
             exports = {name_of(kind): address for kind, (address, _) in sinks.items()}
-            store_size = self._size * 5 // 4 + 64 * MIB
-            pair = stack.enter_context(
-                Pair(exports, store=store, store_size=show_size(store_size), directory=self._directory / store)
-            )
+            store_size = room_for(self._size)
+            pair = stack.enter_context(Pair(exports, store=store, store_size=show_size(store_size)))
             pair.wait_prepared()
             runs = [("random", *each) for each in ONE_AFTER_ANOTHER.items()]
             runs += [("38 %", name, load.Shape()) for name in ("cold", "warm")]
@@ -173,8 +176,7 @@ class Pipeline:
                 self._ask("direct", address)
                 with plain_pair(self._directory, address) as via:
                     self._ask("plain TLS relay pair", via)
-                directory = self._directory / f"latency{number}"
-                with Pair({"echo": address}, store_size="64MiB", directory=directory) as pair:  # for 16 MiB of words
+                with Pair({"echo": address}, store_size="64MiB") as pair:  # for 16 MiB of words
                     pair.wait_prepared()
                     self._ask("pair", pair.forwards["echo"])
 
@@ -183,16 +185,11 @@ class Pipeline:
 
     def _measure_slow_array(self) -> None:
         """Resident memory with a disk store, cold and warm, while the far array keeps stopping."""
-        store_size = self._memory_size * 5 // 4 + 64 * MIB
+        store_size = room_for(self._memory_size)
         volume = Dataset("slow", self._memory_size, 38, 10)
         with (
             Sink(pause_every=SLOW_EVERY, pause_seconds=SLOW_PAUSE) as sink,
-            Pair(
-                {"array": sink.address},
-                store="disk",
-                store_size=show_size(store_size),
-                directory=self._directory / "slow",
-            ) as pair,
+            Pair({"array": sink.address}, store="disk", store_size=show_size(store_size)) as pair,
         ):
             for name in ("cold", "warm"):
                 tell(f"resident memory, disk store, {self._memory_size // MIB} MiB to a slow array, {name}")
@@ -204,6 +201,11 @@ def _fill(file: Path, data: Dataset) -> None:
     """Overwrite the file in place, since a sink has it mapped."""
     with file.open("r+b") as opened:
         opened.writelines(data)
+
+
+def room_for(size: int) -> int:
+    """The size of a store that is larger than a transfer of that size."""
+    return size * 5 // 4 + 64 * MIB
 
 
 def middle(transfers: list[Measurement]) -> Measurement:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -13,9 +14,9 @@ from rich.console import Console
 from bench import kernels, load
 from bench.baseline import plain_pair
 from bench.datasets import Dataset
-from bench.pipeline import middle
+from bench.pipeline import Pipeline, middle
 from bench.pipeline_results import Measurement, Results, goals, show
-from bench.sites import environment, keygen
+from bench.sites import SiteFailure, environment, keygen
 
 SIZE = (6 << 20) + 5
 
@@ -138,6 +139,16 @@ def test_the_tables_fit_eighty_columns_and_show_a_difference() -> None:
     assert "…" not in out.getvalue()
     assert "Bytes differ" in out.getvalue()
     assert json.loads(json.dumps(asdict(found)))["transfers"][0]["rate"] == 250e6
+
+
+def test_a_disk_without_room_is_told_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sites whose disk is full learn nothing, and the figures are those of such sites."""
+    monkeypatch.setattr("shutil.disk_usage", lambda directory: SimpleNamespace(free=100 << 20))
+    with pytest.raises(SiteFailure, match=r"has 100 MiB free, 11,264 MiB are needed \(see TMPDIR\); or give a smaller"):
+        Pipeline(1 << 30, 4 << 30, 1).run(tmp_path)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_bad_sizes_are_refused_in_one_line() -> None:
