@@ -156,7 +156,10 @@ class Load:
 
 @contextlib.contextmanager
 def load(jobs: Sequence[Job], directory: Path, seconds: float | None = None) -> Iterator[Load]:
-    """Run jobs at once for so many seconds; with None until told to end, and fio works when the context begins."""
+    """Run jobs at once for so many seconds; with None until told to end, and fio works when the context begins.
+
+    Raises FioFailure if it does not.
+    """
     file, at_work = directory / "fio.ini", directory / AT_WORK
     at_work.unlink(missing_ok=True)
     file.write_text(job_file(jobs, seconds or ENDLESS))
@@ -171,11 +174,20 @@ def load(jobs: Sequence[Job], directory: Path, seconds: float | None = None) -> 
     )
     try:
         if seconds is None:
-            until(lambda: at_work.exists() or process.poll() is not None, PATIENCE_SECONDS, 0.01)
+            _see_begun(process, at_work)
         yield Load(process, seconds or 0.0)
     finally:
         process.kill()
         process.communicate()
+
+
+def _see_begun(process: Process, at_work: Path) -> None:
+    """Wait until fio works: what is measured beside it must not be measured without it. Raises FioFailure."""
+    if not until(lambda: at_work.exists() or process.poll() is not None, PATIENCE_SECONDS, 0.01):
+        raise FioFailure(f"fio did not begin within {PATIENCE_SECONDS:.0f} s")
+    if process.poll() is not None:
+        told, complaint = process.communicate()
+        raise FioFailure(f"fio ended at once: {complaint.strip() or told.strip() or 'it said nothing'}")
 
 
 def job_file(jobs: Sequence[Job], seconds: float) -> str:

@@ -1,11 +1,13 @@
 """What fio is told, and what is read from its report. fio itself does not run here."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench.replay import fio
 from bench.replay.fio import (
     HOST,
     RANDOM,
@@ -18,8 +20,10 @@ from bench.replay.fio import (
     found,
     job_file,
     lacking,
+    load,
 )
 from bench.replay.tcp_counters import Segments
+from tests.patience import PATIENCE
 
 
 def told(*jobs: tuple[str, dict[str, Any], dict[str, Any]]) -> str:
@@ -61,6 +65,25 @@ def test_what_ends_early_is_no_faster_for_that() -> None:
 def test_what_failed_is_one_clear_error(report: str, complaint: str, message: str) -> None:
     with pytest.raises(FioFailure, match=message):
         found(report, complaint)
+
+
+@pytest.mark.parametrize(
+    ("does", "patience", "told"),
+    [
+        ("echo no such engine >&2; exit 1", PATIENCE, "fio ended at once: no such engine"),
+        ("exec sleep 600", 0.1, "fio did not begin within 0 s"),
+    ],
+)
+def test_nothing_is_measured_beside_a_fio_that_does_not_work(
+    does: str, patience: float, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All volumes moved first, which takes hours at the real sizes."""
+    monkeypatch.setattr(fio, "PATIENCE_SECONDS", patience)
+    (stand_in := tmp_path / "fio").write_text(f"#!/bin/sh\n{does}\n")
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(FioFailure, match=told), load([], tmp_path):
+        pytest.fail("it is measured")
 
 
 def test_what_fio_is_told() -> None:
