@@ -18,6 +18,8 @@ from bench.machine import machine_facts, warn_if_busy
 from bench.programs import FAILURES, file_to_write, measured, tell, told, whole
 from proxy.errors import ExitCode
 
+MIB = 1 << 20
+
 
 @dataclass(frozen=True)
 class Bench:
@@ -31,6 +33,10 @@ class Bench:
     """Factor of all times and sizes."""
     lines: int = 100
     """At most so many lines of a case are measured."""
+
+    def bytes(self, whole: int, least: int = MIB) -> int:
+        """That many bytes, scaled, in whole MiB, but not less than `least`."""
+        return max(least, round(whole * self.scale) // MIB * MIB)
 
     def seconds(self, whole: float, least: float = 1.0) -> float:
         """That many seconds, scaled, but not less than `least`."""

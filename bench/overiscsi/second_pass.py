@@ -51,7 +51,7 @@ PASSES = (
 
 def second_pass(bench: Bench) -> Iterator[Figure]:
     """The first pass, which qemu-img writes in order, and each second pass after one like it."""
-    size = max(16 * MIB, round(128 * MIB * bench.scale) >> 20 << 20)
+    size = bench.bytes(128 * MIB, 16 * MIB)
     image = bench.directory / "volume"
     with image.open("wb") as opened:
         opened.writelines(Dataset("second pass", size))

@@ -62,7 +62,7 @@ SHAPES = (
 
 def throughput(bench: Bench) -> Iterator[Figure]:
     """For each shape the cold and the warm runs."""
-    size = max(8 * MIB, round(256 * MIB * bench.scale) >> 20 << 20)
+    size = bench.bytes(256 * MIB, 8 * MIB)
     for shape in SHAPES[: bench.lines]:
         yield from _shape(bench, shape, size)
 

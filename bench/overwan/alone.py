@@ -72,7 +72,7 @@ def alone(bench: Bench) -> Iterator[Figure]:
         settle = max(1, round(gathered / 2))  # whole seconds, at least one: slow start does not count
         plain = iperf.rate(wan, "bbr", round(measured), settle) if "bbr" in iperf.offered() else None
         with pair_on(wan, "array") as (pair, sinks), ExitStack() as stack:
-            first = max(1 << 20, round(FIRST * bench.scale) >> 20 << 20)
+            first = bench.bytes(FIRST)
             volumes = [Dataset(f"alone {number}", ENDLESS) for number in range(STREAMS)]
             guests = [Guest(wan, pair.forwards["array"], volume, first) for volume in volumes]
             bench.tell(f"{SETTING.text}: {STREAMS} streams, {first >> 20} MiB each")

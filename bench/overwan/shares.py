@@ -1,7 +1,7 @@
 """Whether guarantees and caps hold, by what the line or the site counts on the wire."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -53,7 +53,7 @@ def _alone(bench: Bench, wan: Wan) -> tuple[float, bool]:
         pair_on(wan, "array") as (pair, _),
         Stream(wan, pair.forwards["array"], Dataset("alone", ENDLESS)) as stream,
     ):
-        rate = _rate(bench, lambda: delivered(wan))
+        rate = _rate(bench, wan)
         return rate, stream.end().verified
 
 
@@ -70,7 +70,7 @@ def _guaranteed(bench: Bench, wan: Wan, alone: float) -> Iterator[Figure]:
         resting, working = GUARANTEES
         bench.tell(f"{SETTING.text}: {resting} rests")
         identical[resting] = streams[resting].end().verified
-        lent = _rate(bench, lambda: delivered(wan))
+        lent = _rate(bench, wan)
         identical[working] = streams[working].end().verified
         excuse = untrue(wan, SETTING)
     for name, rate in rates.items():
@@ -106,13 +106,13 @@ def judged(name: str, course: Course, window: float, identical: bool, excuse: st
     return Figure(SETTING.text, f"{name} {CAP}", values, goals, identical, excuse)
 
 
-def _rate(bench: Bench, count: Callable[[], float]) -> float:
-    """Mb/s by that count of bytes over `BUSY` seconds, after `SETTLE` seconds."""
+def _rate(bench: Bench, wan: Wan) -> float:
+    """Mb/s that the line delivers over `BUSY` seconds, after `SETTLE` seconds."""
     time.sleep(bench.seconds(SETTLE))
-    with Recorder(count) as recorder:
-        time.sleep(bench.seconds(BUSY))
-    samples = recorder.course.samples
-    return 8 / MBIT * recorder.course.rate(samples[0].at, samples[-1].at)
+    before, began = delivered(wan), time.monotonic()
+    time.sleep(bench.seconds(BUSY))
+    after, seconds = delivered(wan), time.monotonic() - began
+    return 8 / MBIT * (after - before) / seconds
 
 
 def _rates(bench: Bench, pair: Pair) -> dict[str, float]:

@@ -43,7 +43,7 @@ SETTLE = 3.0
 
 def slow_store(bench: Bench) -> Iterator[Figure]:
     """Each line has a pair of its own, whose stores are first filled over a fast line."""
-    size = max(16, round(VOLUME / MIB * bench.scale)) * MIB
+    size = bench.bytes(VOLUME, 16 * MIB)
     for setting in SETTINGS[: bench.lines]:
         try:
             yield _on(bench, setting, size)

@@ -38,7 +38,7 @@ Rounds = list[tuple[load.Run, load.Run]]
 
 def warm(bench: Bench) -> Iterator[Figure]:
     """Stores in memory, filled without a line and over one without a delay; then the line."""
-    size = max(1 << 20, round(GIB * bench.scale) >> 20 << 20)
+    size = bench.bytes(GIB)
     file = bench.directory / "volume"
     with file.open("wb") as opened:
         opened.writelines(Dataset("warm", size))

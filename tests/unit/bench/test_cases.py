@@ -151,3 +151,8 @@ def test_a_run_that_is_interrupted_at_once_leaves_the_file_of_an_earlier_one(
         benchmark(only=Case("title", interrupted)).run()
     assert file.read_text() == "those of yesterday"
     assert not capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("scale", "size"), [(1.0, 768 << 20), (0.5, 384 << 20), (0.03, 23 << 20), (0.01, 16 << 20)])
+def test_sizes_are_scaled_but_not_too_small(tmp_path: Path, scale: float, size: int) -> None:
+    assert Bench(tmp_path, print, scale).bytes(768 << 20, 16 << 20) == size
