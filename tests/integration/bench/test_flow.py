@@ -1,6 +1,5 @@
 """The source of a volume waits until all are told to begin; what is given up is compared as far as it was sent."""
 
-import contextlib
 import json
 import signal
 import socket
@@ -8,7 +7,6 @@ import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -20,18 +18,8 @@ from bench.replay.published_lines import steady
 from bench.replay.trial import Stage
 from bench.replicator import Sink
 from bench.sites import Address, environment
-from bench.wan import Wan
+from tests.integration.bench.no_line import NO_LINE
 from tests.patience import PATIENCE
-
-
-class NoLine:
-    """Loopback, as far as a flow needs a line."""
-
-    def inside(self, end: str) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext()
-
-    def stats(self) -> dict[str, dict[str, int]]:
-        return {"west": {"delivered_bytes": 0}}
 
 
 def start(to: Address) -> "subprocess.Popen[str]":
@@ -76,7 +64,7 @@ def test_who_has_sent_everything_may_be_given_up_while_it_ends() -> None:
 def test_what_is_given_up_is_compared_as_far_as_it_was_sent() -> None:
     volumes = [Dataset(name, ENDLESS) for name in ("one", "other")]
     with Sink() as one, Sink() as other:
-        flow = send(cast(Wan, NoLine()), volumes, [one.address, other.address], [one, other], most=0.2)
+        flow = send(NO_LINE, volumes, [one.address, other.address], [one, other], most=0.2)
         received = [one.received, other.received]
     assert flow.given_up is not None
     assert not flow.finished
@@ -89,7 +77,7 @@ def test_what_is_more_than_the_line_carries_has_a_note(tmp_path: Path) -> None:
     """As loopback is, taken for a line of 45 Mb/s."""
     with Sink() as end:
         stage, setting = Stage(tmp_path, 1 / 65536), Setting(round_trip=0)
-        found = steady(cast(Wan, NoLine()), setting, stage, "a", end.address, end)
+        found = steady(NO_LINE, setting, stage, "a", end.address, end)
     throughput = found.figures[0]
     assert throughput.value
     assert throughput.value > 45
@@ -98,6 +86,6 @@ def test_what_is_more_than_the_line_carries_has_a_note(tmp_path: Path) -> None:
 
 def test_what_came_to_its_end_was_not_given_up() -> None:
     with Sink() as end:
-        flow = send(cast(Wan, NoLine()), [Dataset("short", 300_000)], [end.address], [end], most=PATIENCE)
+        flow = send(NO_LINE, [Dataset("short", 300_000)], [end.address], [end], most=PATIENCE)
     assert flow.finished
     assert [transfer.bytes for transfer in flow.transfers if transfer] == [300_000]

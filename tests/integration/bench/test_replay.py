@@ -3,8 +3,6 @@
 import json
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -15,9 +13,9 @@ from bench.sites import environment, isthmus
 from bench.wan.namespaces import lacking, lacking_tun
 from proxy.cli.commands import root
 from proxy.errors import ExitCode
+from tests.patience import PATIENCE, until
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(900)]
-PATIENCE = 270
 
 
 @pytest.fixture(autouse=True)
@@ -40,13 +38,6 @@ def typed(*words: object) -> "subprocess.Popen[str]":
         env=environment(),
         start_new_session=True,
     )
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
 
 
 @pytest.mark.usefixtures("quick")
@@ -83,7 +74,7 @@ def test_interrupted_it_leaves_nothing_behind(tmp_path: Path) -> None:
     def sends() -> bool:
         return any("bench.replay.flow" in _words(child) for child in itself.children(recursive=True))
 
-    wait_until(sends)
+    until(sends)
     children = itself.children(recursive=True)
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=PATIENCE)

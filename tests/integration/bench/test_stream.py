@@ -2,25 +2,17 @@
 
 import contextlib
 import socket
-from typing import cast
 
 import pytest
 
 from bench.datasets import Dataset
 from bench.overwan.streams import ENDLESS, Stream
-from bench.wan import Wan
-
-
-class NoLine:
-    """Both ends on loopback."""
-
-    def inside(self, end: str) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext()
+from tests.integration.bench.no_line import NO_LINE
 
 
 def test_an_interrupt_does_not_wait_for_a_line_that_is_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
-        stream = Stream(cast("Wan", NoLine()), mute.getsockname(), Dataset("unanswered", ENDLESS))
+        stream = Stream(NO_LINE, mute.getsockname(), Dataset("unanswered", ENDLESS))
         with contextlib.ExitStack() as line, pytest.raises(KeyboardInterrupt):
             interrupt(stream, mute, line)
         assert not stream.wait().verified, "it ends with what is around it"
