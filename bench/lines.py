@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from bench.machine import KERNEL
+from bench.replicator import Sink
 from bench.wan import Line, Wan, Way, line
 from bench.wan.truth import MOST_LATE
 from proxy.config.units import parse_rate
@@ -84,6 +85,12 @@ def widen(wan: Wan, setting: Setting) -> None:
 def _limits(name: str) -> tuple[int, int, int]:
     least, first, most = map(int, (KERNEL / name).read_text().split())
     return least, first, most
+
+
+def far_sink(wan: Wan, host: str = "127.0.0.1", window: int = 0) -> Sink:
+    """A sink at the west end, to be entered; `host` and `window` as of `Sink`."""
+    with wan.inside("west"):
+        return Sink(host=host, window=window)
 
 
 def delivered(wan: Wan) -> int:

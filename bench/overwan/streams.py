@@ -1,13 +1,14 @@
 """Streams through a pair at the ends of a line."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import TracebackType
 from typing import Any
 
 from bench.datasets import Dataset
+from bench.lines import far_sink
 from bench.replicator import Sink, Transfer, replicate
 from bench.sites import Address, Pair, SiteFailure
 from bench.wan import Wan
@@ -19,16 +20,14 @@ STORE = "128MiB"
 
 
 @contextmanager
-def pair_on(wan: Wan, *names: str, **settings: Any) -> Iterator[tuple[Pair, dict[str, Sink]]]:
-    """A pair that is ready, with a sink behind a forward of each name; `settings` as of `Pair`."""
+def pair_on(
+    wan: Wan, *names: str, exports: Mapping[str, Address] | None = None, store_size: str = STORE, **settings: Any
+) -> Iterator[tuple[Pair, dict[str, Sink]]]:
+    """A pair that is ready, with a sink behind a forward of each name; all else as of `Pair`."""
     with ExitStack() as stack:
-        sinks = {}
-        for name in names:
-            with wan.inside("west"):
-                sink = Sink()
-                sinks[name] = stack.enter_context(sink)
-        exports = {name: sink.address for name, sink in sinks.items()} | settings.pop("exports", {})
-        pair = stack.enter_context(Pair(exports, wan=wan, **{"store_size": STORE, **settings}))
+        sinks = {name: stack.enter_context(far_sink(wan)) for name in names}
+        all_exports = {name: sink.address for name, sink in sinks.items()} | dict(exports or {})
+        pair = stack.enter_context(Pair(all_exports, wan=wan, store_size=store_size, **settings))
         pair.wait_prepared()
         yield pair, sinks
 

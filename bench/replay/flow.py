@@ -6,7 +6,6 @@ line on stdin, so that several begin at once, and sends no more after SIGTERM.
 """
 
 import argparse
-import contextlib
 import json
 import signal
 import subprocess
@@ -69,15 +68,6 @@ class Flow:
         """Why what arrived was not compared, or nothing."""
         missing = None in self.transfers
         return f"not compared: the rest did not arrive within {REST_SECONDS:.0f} s" if missing else ""
-
-
-@contextlib.contextmanager
-def sinks(wan: Wan, count: int = 1, host: str = "127.0.0.1", window: int = 0) -> Iterator[list[Sink]]:
-    """So many sinks at the west end; `host` and `window` as of `Sink`."""
-    with ExitStack() as stack:
-        with wan.inside("west"):
-            found = [stack.enter_context(Sink(host=host, window=window)) for _ in range(count)]
-        yield found
 
 
 def send(

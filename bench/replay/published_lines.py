@@ -6,9 +6,9 @@ from contextlib import ExitStack
 from functools import cache
 
 from bench.datasets import Dataset
-from bench.lines import MBIT, Setting, delivered, exhausted, standing, untrue
+from bench.lines import MBIT, Setting, delivered, exhausted, far_sink, standing, untrue
 from bench.machine import Cores, congestion_controls
-from bench.replay.flow import Flow, send, sinks
+from bench.replay.flow import Flow, send
 from bench.replay.trial import Figure, Outcome, Stage
 from bench.replicator import Sink
 from bench.sites import Address, Pair
@@ -113,9 +113,9 @@ def steady(
 def directly(
     wan: Wan, setting: Setting, stage: Stage, cell: str, window: int = 0, possible: float | None = None
 ) -> Outcome:
-    """As `steady`, from array to array. `window`: as of `sinks`; `possible`: as of `steady`. Leaves the line quiet."""
+    """As `steady`, from array to array. `window`: as of `Sink`; `possible`: as of `steady`. Leaves the line quiet."""
     stage.tell("directly")
-    with sinks(wan, 1, wan.addresses["west"], window) as (end,):
+    with far_sink(wan, wan.addresses["west"], window) as end:
         found = steady(wan, setting, stage, cell, end.address, end, possible, array_control())
     quiet(wan)
     return found
@@ -124,11 +124,11 @@ def directly(
 def through_a_pair(
     wan: Wan, setting: Setting, stage: Stage, windows: Mapping[str, int]
 ) -> Iterator[tuple[str, Outcome]]:
-    """As `steady`, cell by cell through one pair. `windows`: by cell, the window of its far array, as of `sinks`. The
+    """As `steady`, cell by cell through one pair. `windows`: by cell, the window of its far array, as of `Sink`. The
     line is quiet after each."""
     stage.tell("starting the pair")
     with ExitStack() as stack:
-        ends = [stack.enter_context(sinks(wan, 1, window=window))[0] for window in windows.values()]
+        ends = [stack.enter_context(far_sink(wan, window=window)) for window in windows.values()]
         exports = {f"array{number}": end.address for number, end in enumerate(ends)}
         pair = stack.enter_context(Pair(exports, wan=wan, store_size=STORE, directory=stage.directory / "pair"))
         pair.wait_prepared()

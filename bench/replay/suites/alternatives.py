@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 
 from bench.datasets import Dataset
-from bench.lines import MBIT, standing, untrue
+from bench.lines import MBIT, far_sink, standing, untrue
 from bench.machine import KERNEL, congestion_controls
 from bench.replay import tunnels
-from bench.replay.flow import Flow, send, sinks
+from bench.replay.flow import Flow, send
 from bench.replay.suite import Suite
 from bench.replay.suites.alternatives_report import PASSES, VOLUMES, Place, published_rate, report
 from bench.replay.suites.field import volume
@@ -89,7 +89,7 @@ def measure(way: Way, name: str, stage: Stage) -> Iterator[tuple[str, Outcome]]:
         raise Lacking(reason)
     contents = volume(name, stage.scale)
     most = PATIENCE * _perfect(contents) + LEAST
-    with standing(SETTING) as wan, sinks(wan, host=wan.addresses["west"] if way.direct else tunnels.LOOPBACK) as (end,):
+    with standing(SETTING) as wan, far_sink(wan, wan.addresses["west"] if way.direct else tunnels.LOOPBACK) as end:
         stage.tell("opening the way")
         with way.open(wan, stage.directory, end.address) as entrance:
             slow = False

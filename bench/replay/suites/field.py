@@ -12,9 +12,9 @@ from typing import Any
 
 from bench.compressed import compressed
 from bench.datasets import FIELD_KINDS, Dataset
-from bench.lines import MBIT, standing, untrue
+from bench.lines import MBIT, far_sink, standing, untrue
 from bench.machine import lacking_memory
-from bench.replay.flow import send, sinks
+from bench.replay.flow import send
 from bench.replay.suite import Suite
 from bench.replay.suites.field_pass import GIB, MIB, SETTING, Case, Pass
 from bench.replay.suites.field_report import PASSES, STORES, report
@@ -65,7 +65,7 @@ def measure(case: Case, stage: Stage) -> Iterator[tuple[str, Outcome]]:
     stage.tell("zstd -12 --long")
     best = [least(each) for each in volumes]
     with standing(SETTING) as wan, ExitStack() as stack:
-        ends = stack.enter_context(sinks(wan, len(volumes)))
+        ends = [stack.enter_context(far_sink(wan)) for _ in volumes]
         exports = {each.kind: end.address for each, end in zip(volumes, ends, strict=True)}
         stage.tell("starting the pair")
         pair = Pair(exports, wan=wan, store=case.store, store_size=show_size(room), directory=stage.directory / "pair")

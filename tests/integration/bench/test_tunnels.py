@@ -13,8 +13,9 @@ import psutil
 import pytest
 
 from bench.datasets import Dataset
+from bench.lines import far_sink
 from bench.replay import tunnels
-from bench.replay.flow import send, sinks
+from bench.replay.flow import send
 from bench.replay.suites.alternatives import Opening
 from bench.sites import SiteFailure, environment
 from tests.integration.bed.lines import line_or_skip
@@ -100,7 +101,7 @@ def test_a_volume_arrives(name: str, tmp_path: Path) -> None:
     own = partial(tunnels.own, shlex.join([sys.executable, str(script)]))
     ways: dict[str, Opening] = {"ssh": tunnels.ssh, "stunnel": tunnels.stunnel, "own": own}
     through = ways[name]
-    with line_or_skip(rate="100Mbit", delay="1ms") as wan, sinks(wan) as (end,):
+    with line_or_skip(rate="100Mbit", delay="1ms") as wan, far_sink(wan) as end:
         before = set(psutil.Process().children(recursive=True))
         with through(wan, tmp_path, end.address) as entrance:
             flow = send(wan, [Dataset("tunnel", 300_000, 38)], [entrance], [end])
