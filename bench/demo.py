@@ -121,7 +121,7 @@ def run(volume_size: int, store: str, as_json: bool) -> int:
 
 
 def perform(volume_size: int, store: str, directory: Path, console: Console) -> Report:
-    """Run all passes, in a pair whose files are in the directory. Raises SiteFailure, ArrayFailure, OSError."""
+    """Run all passes; the directory is for the array's files. Raises SiteFailure, ArrayFailure, OSError."""
     store_size = max(SMALLEST_STORE, volume_size * 3 // 2)
     stores = 2 * store_size if store == "disk" else 0
     lacking = lacking_disk(stores) if stores else lacking_memory(2 * store_size)
@@ -135,13 +135,7 @@ def perform(volume_size: int, store: str, directory: Path, console: Console) -> 
             array = stack.enter_context(IscsiTarget(directory, [volume_size] * len(PASSES)))
             exports["array"] = array.address
         progress = stack.enter_context(bars(console))
-        pair = Pair(
-            exports,
-            store=store,
-            store_size=show_size(store_size),
-            directory=directory / "pair",
-            settings=COMPRESSION,
-        )
+        pair = Pair(exports, store=store, store_size=show_size(store_size), settings=COMPRESSION)
         stack.enter_context(pair)
         replicate_generated(report, pair, progress)
         if array:

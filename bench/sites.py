@@ -207,7 +207,6 @@ class Pair:
         *,
         store: str = "memory",
         store_size: str = "1GiB",
-        directory: Path | None = None,
         settings: str = "",
         tunnel_settings: str = "",
         peer_settings: str = "",
@@ -221,11 +220,10 @@ class Pair:
         `wan`: a line between the sites; then whatever connects to a forward has to be at its east end, and the far
         addresses have to be at its west end.
 
-        Without a directory a temporary one is used and removed at the end. With one, certificates, stores and logs
-        stay, so that a later pair starts warm.
+        Certificates, stores and logs are in a temporary directory, which is removed at the end.
         """
         self._temporary = contextlib.ExitStack()
-        self.directory = directory or self._temporary.enter_context(scratch())
+        self.directory = self._temporary.enter_context(scratch())
         self.forwards: dict[str, Address] = {name: ("127.0.0.1", free_port()) for name in exports}
         self.east = Site("east", self.directory, free_port())
         self.west = Site("west", self.directory, free_port())
@@ -275,11 +273,9 @@ class Pair:
             self.close()
 
     def prepare(self) -> None:
-        """Make the keys that are missing, and both configuration files."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        """Make the keys and both configuration files."""
         for site in self.sites:
-            if not (self.directory / f"{site.name}.key").exists():
-                keygen(site.name, self.directory)
+            keygen(site.name, self.directory)
         tunnel = f"{self._tunnel}:{free_port()}"
         self.west.config.write_text(self._west(tunnel))
         self.east.config.write_text(self._east(tunnel))
@@ -303,7 +299,7 @@ class Pair:
                 raise SiteFailure(f"site {site.name} ended with status {code}; the end of its log:\n{site.tail()}")
 
     def close(self) -> None:
-        """Kill what still runs, and remove the directory if it is a temporary one."""
+        """Kill what still runs, and remove the directory."""
         for site in self.sites:
             site.kill()
         self._temporary.close()

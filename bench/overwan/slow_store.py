@@ -8,8 +8,6 @@ import statistics
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from bench.case_results import Figure
 from bench.cases import Bench
@@ -57,9 +55,8 @@ def _on(bench: Bench, setting: Setting, size: int) -> Figure:
     passes = _passes(volume, length)
     with standing(setting) as wan, slow_reads(bench.directory, IOPS) as hold, ExitStack() as stack:
         wan.set(**FILLING)
-        directory = Path(stack.enter_context(TemporaryDirectory(dir=bench.directory)))
         room = show_size(size * 2 + 256 * MIB)
-        pair, _ = stack.enter_context(pair_on(wan, "array", store="disk", store_size=room, directory=directory))
+        pair, _ = stack.enter_context(pair_on(wan, "array", store="disk", store_size=room))
         bench.tell(f"{setting.text}: filling the stores over a fast line")
         filled = _send(wan, pair, _pieces(volume))
         time.sleep(bench.seconds(SETTLE))

@@ -68,12 +68,12 @@ class Arrays:
         via: Address,
         pair: Pair | None,
     ) -> None:
-        """`near`, `wan`, `pair`: None if there is none. `via`: where the east end finds the far array."""
+        """`near`, `wan`, `pair`: None if there is none. `via`: where initiators at the east end find the far array."""
         self.ground = ground
         self.wan = wan
         self.far = far
+        self.via = via
         self._near = near
-        self._via = via
         self._pair = pair
         self._used_before = 0.0
         self._cores = Cores()
@@ -85,14 +85,9 @@ class Arrays:
             raise ValueError("no near array was asked for")
         return self._near
 
-    @property
-    def via(self) -> Address:
-        """Where an initiator at the east end finds the far array."""
-        return self._via
-
     def far_url(self, unit: int) -> str:
         """The URL, for libiscsi, of a unit of the far array, by way of `via`."""
-        return self.far.url(unit, self._via)
+        return self.far.url(unit, self.via)
 
     def inside(self, end: str = "east") -> contextlib.AbstractContextManager[None]:
         """A context for threads and processes that are to be at that end."""
@@ -134,8 +129,8 @@ def standing_on(ground: Ground, directory: Path, far: Sequence[int], near: Seque
         pair: Pair | None = None
         via: Address = (wan.addresses["west"] if wan else "127.0.0.1", target.address[1])
         if ground.way == "pair":
-            pair = Pair({"array": target.address}, store_size=STORE, directory=directory / "pair", wan=wan)
-            stack.enter_context(pair).wait_prepared()
+            pair = stack.enter_context(Pair({"array": target.address}, store_size=STORE, wan=wan))
+            pair.wait_prepared()
             via = pair.forwards["array"]
         yield Arrays(ground, wan, source, target, via, pair)
 

@@ -130,7 +130,7 @@ def through_a_pair(
     with ExitStack() as stack:
         ends = [stack.enter_context(far_sink(wan, window=window)) for window in windows.values()]
         exports = {f"array{number}": end.address for number, end in enumerate(ends)}
-        pair = stack.enter_context(Pair(exports, wan=wan, store_size=STORE, directory=stage.directory / "pair"))
+        pair = stack.enter_context(Pair(exports, wan=wan, store_size=STORE))
         pair.wait_prepared()
         for cell, end, entrance in zip(windows, ends, pair.forwards.values(), strict=True):
             stage.tell("through the pair")

@@ -50,7 +50,7 @@ class Way:
 @contextmanager
 def isthmus(store_size: str, wan: Wan, directory: Path, to: Address) -> Iterator[Address]:
     """A pair as shipped, with stores in memory."""
-    with Pair({"array": to}, wan=wan, store_size=store_size, directory=directory / "pair") as pair:
+    with Pair({"array": to}, wan=wan, store_size=store_size) as pair:
         pair.wait_prepared()
         yield pair.forwards["array"]
 

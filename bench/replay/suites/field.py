@@ -68,8 +68,7 @@ def measure(case: Case, stage: Stage) -> Iterator[tuple[str, Outcome]]:
         ends = [stack.enter_context(far_sink(wan)) for _ in volumes]
         exports = {each.kind: end.address for each, end in zip(volumes, ends, strict=True)}
         stage.tell("starting the pair")
-        pair = Pair(exports, wan=wan, store=case.store, store_size=show_size(room), directory=stage.directory / "pair")
-        stack.enter_context(pair)
+        pair = stack.enter_context(Pair(exports, wan=wan, store=case.store, store_size=show_size(room)))
         pair.wait_prepared()
         for number in PASSES:
             stage.tell(f"pass {number} of {len(PASSES)}")
