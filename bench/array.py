@@ -42,9 +42,10 @@ class IscsiTarget:
     """Bytes of its directory's path at most: a Unix socket's path has 107 (unix(7)), and tgtd adds a number to it."""
 
     @classmethod
-    def fits(cls, directory: Path) -> bool:
-        """Whether that path is short enough."""
-        return len(os.fsencode(directory)) <= cls.LONGEST
+    def too_long(cls, directory: Path) -> str:
+        """That its path is too long, or nothing."""
+        fits = len(os.fsencode(directory)) <= cls.LONGEST
+        return "" if fits else f"{directory} is too long a path for tgtd's socket (see TMPDIR)"
 
     def __init__(
         self,
@@ -100,6 +101,8 @@ class IscsiTarget:
         self._end()
 
     def _start(self) -> None:
+        if reason := self.too_long(self._socket.parent):
+            raise ArrayFailure(reason)
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 bound(["tgtd", "-f", "--iscsi", f"portal={self._listen}:{self.address[1]}"]),

@@ -194,8 +194,8 @@ def lacking_for_iscsi(volume_size: int, directory: Path, stores: int = 0) -> str
         return lacking
     if volume_size % 512:
         return "an iSCSI unit has a multiple of 512 bytes"
-    if not IscsiTarget.fits(directory):
-        return f"{directory} is too long a path for tgtd's socket (see TMPDIR)"
+    if reason := IscsiTarget.too_long(directory):
+        return reason
     return lacking_disk(4 * volume_size + stores)
 
 

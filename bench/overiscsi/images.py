@@ -48,7 +48,7 @@ def judged(kind: str, name: str, quick: float, thorough: float, tcp: Cost, iscsi
 
 def _pass(bench: Bench, protocol: str, write: Writer, first: Path, other: Path) -> Cost:
     """Write both images through a new pair, since all that its stores know counts; the cost is the second image's."""
-    with standing(bench.directory / protocol, protocol, SIZE) as stage:
+    with standing(bench.directory, protocol, SIZE) as stage:
         before = stage.cost(first, write)
         cost = stage.cost(other, write)
         return Cost(cost.share, cost.header, before.identical and cost.identical)

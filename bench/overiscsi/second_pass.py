@@ -7,7 +7,6 @@ make the next one cheaper.
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from bench.case_results import Figure
@@ -68,10 +67,7 @@ def second_pass(bench: Bench) -> Iterator[Figure]:
 def _both(bench: Bench, protocol: str, image: Path, each: Pass) -> tuple[Cost, Cost]:
     """What a first pass costs, and this pass after it."""
     bench.tell(f"{protocol}, {each.who}, {each.how}")
-    with (
-        TemporaryDirectory(dir=bench.directory) as directory,
-        standing(Path(directory), protocol, image.stat().st_size) as stage,
-    ):
+    with standing(bench.directory, protocol, image.stat().st_size) as stage:
         return stage.cost(image, FIRST), stage.cost(image, each.write)
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from bench.array import IQN, ArrayFailure, IscsiTarget, identical
 from bench.initiator import cdb
@@ -67,11 +68,12 @@ class Stage:
 
 @contextmanager
 def standing(directory: Path, protocol: str, size: int) -> Iterator[Stage]:
-    """A target and a pair for images of `size` bytes, with room for three of them in the stores."""
-    directory.mkdir(exist_ok=True)
+    """A target and a pair for images of `size` bytes, with room for three of them in the stores. The target's files are
+    in a directory of their own in that one, for as long as it stands."""
     settings = {"array": f'protocol = "{protocol}"\n'}
     with (
-        IscsiTarget(directory, [size], parameters=ANY_DIGEST) as target,
+        TemporaryDirectory(dir=directory) as own,
+        IscsiTarget(Path(own), [size], parameters=ANY_DIGEST) as target,
         Pair({"array": target.address}, store_size=show_size(3 * size + 64 * MIB), forward_settings=settings) as pair,
     ):
         pair.wait_prepared()

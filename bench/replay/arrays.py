@@ -31,7 +31,7 @@ QUEUE = "1MiB"
 """Length of a line's queue: about that of a port of a storage switch."""
 STORE = "256MiB"
 NEAR, FAR = "near", "far"
-"""Directories of the arrays."""
+"""Directories of the arrays; the first one has the longer name."""
 EMULATED = 1000 * MBIT
 """Bits a second, about the most that the emulator carries on any machine (`make bench-emulator`): for guesses."""
 
@@ -118,7 +118,7 @@ def standing_on(ground: Ground, directory: Path, far: Sequence[int], near: Seque
 
     Raises Lacking, also if the machine does not carry the line, ArrayFailure, SiteFailure, WanFailure.
     """
-    if reason := lacking(ground) or _too_long(directory) or not_carried(ground):
+    if reason := lacking(ground) or IscsiTarget.too_long(directory / NEAR) or not_carried(ground):
         raise Lacking(reason)
     with ExitStack() as stack:
         wan = stack.enter_context(standing(ground.setting)) if ground.setting else None
@@ -148,13 +148,6 @@ def lacking(ground: Ground) -> str:
         needed = "deploy/system-packages bench installs what is missing, as root"
         return f"{reason}; {needed if 'installed' in reason else 'run it with sudo'}"
     return lacking_line() if ground.setting else ""
-
-
-def _too_long(directory: Path) -> str:
-    """Why no array can be in that directory, or nothing."""
-    if all(IscsiTarget.fits(directory / name) for name in (NEAR, FAR)):
-        return ""
-    return f"{directory} is too long a path for tgtd's socket; set TMPDIR to a shorter one"
 
 
 def not_carried(ground: Ground) -> str:

@@ -66,6 +66,14 @@ def test_a_target_that_is_interrupted_before_it_answers(
     assert "sleep" not in [child.name() for child in psutil.Process().children()]
 
 
+def test_a_path_that_is_too_long_for_its_socket_is_told(tmp_path: Path) -> None:
+    """bench-iscsi showed tgtd's log, which knows no remedy."""
+    (directory := tmp_path / ("a" * 120)).mkdir()
+    with pytest.raises(ArrayFailure, match="is too long a path for tgtd's socket"):
+        IscsiTarget(directory, [1 << 20]).__enter__()
+    assert not [*directory.iterdir()]
+
+
 @needs_target
 def test_the_initiators_complaint_is_passed_on(volume: Path) -> None:
     with pytest.raises(ArrayFailure, match=r"qemu-img ended with status 1: .*Failed to connect"):
