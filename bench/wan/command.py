@@ -32,7 +32,10 @@ def up(prefix: str, backend: str, mtu: int, texts: Mapping[str, str]) -> None:
     """Start a line and say how to use it."""
     line = Line.of(mtu, **texts)
     _ready(prefix)
-    RUNTIME.mkdir(parents=True, exist_ok=True, mode=0o755)
+    try:
+        RUNTIME.mkdir(parents=True, exist_ok=True, mode=0o755)
+    except OSError as error:
+        raise WanFailure(f"{RUNTIME} cannot be made: {error.strerror}; make it, as root") from None
     with _after_others():
         if _connect(prefix):
             remedy = f"`isthmus wan down --prefix {prefix}` ends it, another --prefix makes another"
