@@ -45,7 +45,7 @@ def test_every_shape_arrives_directly(volume: Path) -> None:
             run = load.run(volume, address, sink, shape)
             assert run.identical
             assert run.bytes == SIZE + shape.inserted * shape.connections
-            assert 0 < run.seconds < 60
+            assert run.seconds > 0
 
 
 def test_every_shape_arrives_through_the_plain_pair(volume: Path, keys: Path) -> None:
