@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.array import IscsiTarget
-from bench.lines import MBIT, Setting, exhausted, standing, untrue
+from bench.lines import Setting, exhausted, standing, untrue
 from bench.machine import Cores
 from bench.replay import published_lines as lines
 from bench.replay.trial import Lacking
@@ -32,8 +32,6 @@ QUEUE = "1MiB"
 STORE = "256MiB"
 NEAR, FAR = "near", "far"
 """Directories of the arrays; the first one has the longer name."""
-EMULATED = 1000 * MBIT
-"""Bits a second, about the most that the emulator carries on any machine (`make bench-emulator`): for guesses."""
 
 
 @dataclass(frozen=True)

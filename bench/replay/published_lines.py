@@ -18,6 +18,8 @@ from bench.wan.probe import tcp_rate
 RATES = {"10g": "10Gbit", "1g": "1Gbit", "oc3": "155Mbit", "t3": "45Mbit"}
 """Rates by the line's name in cells."""
 TITLES = {"10g": "10 Gb/s", "1g": "1 Gb/s", "oc3": "OC3 (155 Mb/s)", "t3": "T3 (45 Mb/s)"}
+EMULATED = 1000 * MBIT
+"""Bits a second, about the most that the emulator carries on any machine (`make bench-emulator`)."""
 FAST = 500 * MBIT
 """Bits a second from which on a line is tried first, to see whether this machine carries it."""
 ENOUGH = 0.95
@@ -43,6 +45,11 @@ LONGEST = 900.0
 def array_control() -> str:
     """The congestion control that arrays are taken to have: CUBIC, or Reno if this kernel does not offer it."""
     return "cubic" if "cubic" in congestion_controls() else "reno"
+
+
+def likely(line: str) -> bool:
+    """Whether any machine carries a line of that name, or there is none: for guesses of how long trials take."""
+    return line not in RATES or Setting(RATES[line]).bits <= EMULATED
 
 
 @cache

@@ -13,6 +13,7 @@ from bench.array import ArrayFailure
 from bench.datasets import Dataset
 from bench.machine import lacking_disk
 from bench.replay.arrays import NO_LINE, WAYS, Arrays, Ground, lacking, standing_on
+from bench.replay.published_lines import likely
 from bench.replay.suite import Suite
 from bench.replay.suites.blocks_report import COPYING, CREATING, KIB, ONE_WRITER, PUBLISHED, SIZES, report
 from bench.replay.trial import Figure, Lacking, Options, Outcome, Stage, Trial
@@ -40,7 +41,7 @@ def trials(options: Options) -> list[Trial]:
             "copy_write": COPY_WRITE,
         }
         each = 0.3 + max(LEAST_SECONDS, SECONDS * options.scale)
-        seconds = 0.1 if ground.line == "10g" else 8.0 + each * len(cells)
+        seconds = 8.0 + each * len(cells) if likely(ground.line) else 0.1
         found.append(Trial(cells, partial(measure, ground), seconds, settings))
     return found
 

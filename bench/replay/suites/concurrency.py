@@ -11,8 +11,9 @@ from functools import partial
 from bench.array import ArrayFailure, identical
 from bench.datasets import Dataset
 from bench.replay import fio
-from bench.replay.arrays import EMULATED, LINES, WAYS, Arrays, Ground, lacking, standing_on
+from bench.replay.arrays import LINES, WAYS, Arrays, Ground, lacking, standing_on
 from bench.replay.fio import HOST, FioFailure, Found, Job, disk, load
+from bench.replay.published_lines import likely
 from bench.replay.suite import Suite
 from bench.replay.suites.concurrency_report import HOST_ALONE, VOLUME, WHOLE, report
 from bench.replay.trial import Figure, Options, Outcome, Stage, Trial, see_room
@@ -111,9 +112,9 @@ def _pairs(scale: float) -> list[tuple[int, int]]:
 
 
 def _seconds(ground: Ground, pairs: list[tuple[int, int]], scale: float) -> float:
-    if ground.setting is None or ground.setting.bits > EMULATED:
+    if not likely(ground.line):
         return 0.1
-    rate = min(ground.setting.goodput / 8, 40e6)
+    rate = min(LINES[ground.line].goodput / 8, 40e6)
     return 12.0 + sum(1.5 + count * max(VOLUME * scale, MIB) / rate for count, _ in pairs)
 
 

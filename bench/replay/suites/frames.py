@@ -10,6 +10,7 @@ from bench.replay.published_lines import (
     VOLUMES,
     array_control,
     directly,
+    likely,
     longest,
     not_carried,
     through_a_pair,
@@ -57,7 +58,7 @@ def _settings(line: str, mtu: int, loss: float) -> dict[str, Any]:
 
 
 def _seconds(line: str, mtu: int, loss: float, scale: float) -> float:
-    if line == "10g":
+    if not likely(line):
         return 1.0
     return 5.0 + len(WAYS) * (1.8 + longest(Setting(RATES[line], 2 * DELAY, loss, mtu), scale))
 

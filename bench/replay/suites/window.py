@@ -14,6 +14,7 @@ from bench.replay.published_lines import (
     VOLUMES,
     array_control,
     directly,
+    likely,
     longest,
     not_carried,
     through_a_pair,
@@ -73,7 +74,7 @@ def _settings(line: str, delay: int) -> dict[str, Any]:
 
 
 def _seconds(line: str, delay: int, options: Options) -> float:
-    if line == "10g":
+    if not likely(line):
         return 1.0
     flow = longest(Setting(RATES[line], 2 * delay), options.scale) + START
     return 4.0 + flow * len(WINDOWS) * len(WAYS)

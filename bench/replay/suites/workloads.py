@@ -17,8 +17,9 @@ from pathlib import Path
 from bench.array import ArrayFailure
 from bench.datasets import Dataset
 from bench.replay import fio
-from bench.replay.arrays import EMULATED, LINES, WAYS, Arrays, Ground, lacking, standing_on
+from bench.replay.arrays import LINES, WAYS, Arrays, Ground, lacking, standing_on
 from bench.replay.fio import Area, FioFailure, Found, Job, disk, load
+from bench.replay.published_lines import likely
 from bench.replay.suite import Suite
 from bench.replay.suites.workloads_report import (
     HEALTHY,
@@ -69,8 +70,7 @@ def trials(options: Options) -> list[Trial]:
             "works": {name: work.__dict__ for name, work in WORKS.items()},
         }
         each = max(LEAST_SECONDS, SECONDS * options.scale) + 1.5
-        carried = all(line not in LINES or LINES[line].bits <= EMULATED for line in fabric.lines)
-        seconds = 6.0 * len(fabric.lines) + each * len(fabric.cells) if carried else 0.1
+        seconds = 6.0 * len(fabric.lines) + each * len(fabric.cells) if all(map(likely, fabric.lines)) else 0.1
         found.append(Trial(fabric.cells, partial(measure, fabric), seconds, settings))
     return found
 
