@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bench.machine import KERNEL
 from bench.replicator import Sink
 from bench.wan import Line, Wan, Way, line
+from bench.wan.stats import late, overrun
 from bench.wan.truth import MOST_LATE
 from proxy.config.units import parse_rate
 from proxy.plan import line as plan
@@ -103,15 +104,12 @@ def untrue(wan: Wan, setting: Setting) -> str:
 
     One packet in a hundred may be late by a twentieth of the round trip, or by what `bench.wan.truth` allows.
     """
-    ways = wan.stats().values()
-    if overrun := sum(way.get("overrun", 0) for way in ways):
-        return f"the emulator did not take {overrun} packets in time"
-    late = max(way.get("late_p99", 0.0) for way in ways)
-    return (
-        f"the emulator was {late * 1000:.1f} ms late, or more, with 1 % of the packets"
-        if late > max(MOST_LATE, LATE * setting.round_trip / 1000)
-        else ""
-    )
+    ways = wan.stats()
+    if dropped := overrun(ways):
+        return f"the emulator did not take {dropped} packets in time"
+    if late(ways) > max(MOST_LATE, LATE * setting.round_trip / 1000):
+        return f"the emulator was {late(ways) * 1000:.1f} ms late, or more, with 1 % of the packets"
+    return ""
 
 
 def exhausted(used: float) -> str:

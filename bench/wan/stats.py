@@ -1,5 +1,8 @@
 """Names and meanings of what `stats` says of each way of a line. A netem line has those of `MEANINGS` only."""
 
+from collections.abc import Mapping
+from typing import Any
+
 SETTINGS = {
     "rate": "bits a second",
     "delay": "seconds, one way",
@@ -39,3 +42,13 @@ OF_TUN = {
     "cpu_seconds": "of a core that were used so far",
 }
 """Names that the emulator over TUN devices has besides."""
+
+
+def late(ways: Mapping[str, Mapping[str, Any]]) -> float:
+    """Seconds by which 1 % of the packets of the worse way were late, or more; as far as is known."""
+    return max(float(way.get("late_p99", 0.0)) for way in ways.values())
+
+
+def overrun(ways: Mapping[str, Mapping[str, Any]]) -> int:
+    """Packets that the emulator did not take in time, both ways together; as far as is known."""
+    return sum(int(way.get("overrun", 0)) for way in ways.values())

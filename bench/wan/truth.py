@@ -14,6 +14,7 @@ from bench.machine import congestion_controls
 from bench.tables import plain_table
 from bench.wan.probe import tcp_rate, train
 from bench.wan.settings import Line
+from bench.wan.stats import late, overrun
 from bench.wan.wan import line
 from proxy.errors import ExitCode
 
@@ -112,11 +113,10 @@ def speed_at(rate: str, backend: str) -> Speed:
     """One TCP connection on a line of that rate, 5 ms each way; BBR where the kernel has it."""
     with line(Line.of(rate=rate, delay="5ms"), backend=backend) as wan:
         achieved = tcp_rate(wan, "bbr" if "bbr" in congestion_controls() else "cubic", SETTLE, MEASURE)
-        ways = wan.stats().values()
+        ways = wan.stats()
     bits = Line.of(rate=rate).west.rate
-    late = max(way.get("late_p99", 0.0) for way in ways)
-    overrun = sum(way.get("overrun", 0) for way in ways)
-    return Speed(bits, achieved / bits / PAYLOAD, late, overrun, sum(way.get("cpu", 0.0) for way in ways))
+    cpu = sum(way.get("cpu", 0.0) for way in ways.values())
+    return Speed(bits, achieved / bits / PAYLOAD, late(ways), overrun(ways), cpu)
 
 
 def _show(found: list[Measured], speeds: list[Speed]) -> None:
