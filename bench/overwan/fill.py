@@ -10,7 +10,7 @@ from bench.cases import Bench
 from bench.course import Course, Recorder
 from bench.datasets import Dataset
 from bench.goals import Goal
-from bench.lines import MBIT, Setting, exhausted, standing, untrue
+from bench.lines import MBIT, Setting, standing, untrue
 from bench.machine import Cores
 from bench.overwan import iperf
 from bench.overwan.streams import Stream, pair_on
@@ -23,7 +23,6 @@ FAST_LINES = [
 ]
 SECONDS, FAST_SECONDS = 20.0, 12.0
 """How long a stream fills its line."""
-FAST = 100 * MBIT
 SETTLE = 4.0
 """Seconds that do not count, for the pair and iperf3 alike: then slow start is over, and what it lost sent again."""
 ROUNDS = 3
@@ -81,15 +80,7 @@ def _on(bench: Bench, setting: Setting, ways: list[Way], seconds: float) -> Iter
                 bench.tell(f"{setting.text}: one stream, {way.name}, {len(runs) + 1} of {way.rounds}")
                 runs.append(sent(wan, setting, seconds, way.settings))
             figure = judged(setting, way, runs, {control: statistics.median(rates) for control, rates in plain.items()})
-            yield replace(figure, excuse=untrue(wan, setting) or _excuse(setting, figure, runs))
-
-
-def _excuse(setting: Setting, figure: Figure, runs: list[Run]) -> str:
-    """That the cores were busy, if a goal was missed on a fast line. A slow one leaves the cores free, so a miss there
-    is the pair's own."""
-    if setting.bits < FAST or figure.met == "yes":
-        return ""
-    return exhausted(statistics.median(run.used for run in runs))
+            yield replace(figure, excuse=untrue(wan, setting))
 
 
 def _plain_tcp(bench: Bench, wan: Wan, setting: Setting, control: str, seconds: float) -> float:
@@ -125,6 +116,7 @@ def judged(setting: Setting, way: Way, runs: list[Run], plain: Mapping[str, floa
     for control in iperf.CONTROLS:
         values[control] = plain[control] / MBIT if control in plain else None
     values["limit"] = setting.goodput / MBIT
+    values["CPU %"] = 100 * statistics.median(run.used for run in runs)
     goals = []
     if plain.get("bbr"):
         share = 100 * steady / plain["bbr"]
