@@ -53,13 +53,24 @@ class Api:
     def __exit__(self, *raised: object) -> None:
         self._inquiry.__exit__(None, None, None)
 
-    def status(self, *, control: bool = False) -> dict[str, Any]:
+    def status(self, *, streams: bool = True, control: bool = False) -> dict[str, Any]:
         """Raises OperatorError as `get`, also (UNREACHABLE) if another site answers.
 
+        `streams`: with them, of which a hub may have a thousand; a site of an earlier version always gives them.
         `control`: by the control token, if there is one, since the site may not know the other any longer.
         """
         control = control and self._config.status.control_token is not None
-        status = self._decode(self._answer(f"{API}/status", control=control))
+        if streams:
+            return self._status("status", control=control)
+        try:
+            return self._status("status?streams=none", control=control)
+        except OperatorError as error:
+            if error.code == ExitCode.UNREACHABLE:
+                raise
+        return self._status("status", control=control)
+
+    def _status(self, what: str, *, control: bool) -> dict[str, Any]:
+        status = self._decode(self._answer(f"{API}/{what}", control=control))
         if status.get("site", self._config.site.name) != self._config.site.name:
             other = f"the site that answers there is {status['site']!r}, not {self._config.site.name!r}"
             raise self._unreachable(f"{other}; see status.listen in both files")

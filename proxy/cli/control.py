@@ -27,7 +27,7 @@ def drain(config: Path, wait: bool) -> None:
     """Have the site drain; with `wait`, until it has ended. Raises OperatorError."""
     site = load(config, files=False)
     with asking(site) as api:
-        started = api.status(control=True).get("started")
+        started = api.status(streams=False, control=True).get("started")
         api.post("drain")
     limit = show_duration(site.tunnel.drain)
     say(f"{site.site.name} accepts nothing new, gives live streams {limit} to end, and ends.")
@@ -40,7 +40,7 @@ def reload(config: Path) -> int:
     """Have the site read its certificates, keys, pins and tokens anew; FAILED if it keeps the old ones."""
     site = load(config, files=False)
     with asking(site) as api:
-        api.status(control=True)  # of this site, and of no other
+        api.status(streams=False, control=True)  # of this site, and of no other
     with asking(site, RELOADING) as api:
         answer = api.post("reload")
     if answer.get("reloaded") is not True:
@@ -65,6 +65,6 @@ def _runs(site: SiteConfig, started: Any) -> bool:
     """True if the same process still answers, and not another that a supervisor has started since."""
     try:
         with Api(site) as api:
-            return bool(api.status().get("started") == started)
+            return bool(api.status(streams=False).get("started") == started)
     except OperatorError as error:
         return error.code != ExitCode.UNREACHABLE

@@ -91,7 +91,7 @@ def _asked(site: SiteConfig) -> tuple[Running, dict[str, Any], dict[str, Any], l
     seems to run all the same, a finding."""
     try:
         with asking(site) as api:
-            return Running.ANSWERS, api.status(), _health(api), []
+            return Running.ANSWERS, api.status(streams=False), _health(api), []
     except OperatorError as error:
         process = next((found.name for found in serving(site.source)), None)
         hangs = isinstance(error, Unanswered)

@@ -94,7 +94,7 @@ def asked_of_it_alone(api: Api) -> Ask:
     def ask(what: str) -> dict[str, Any]:
         nonlocal known
         if not known:
-            api.status()
+            api.status(streams=False)
         known = False
         answer = api.get(what)
         known = True

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 from dedupstore import open_store, purge_store, verify_store
 from dedupstore.errors import StoreError
 from dedupstore.store import ChunkStore
-from proxy.cli.api import fetch_status
+from proxy.cli.api import asking
 from proxy.cli.cells import plain
 from proxy.cli.output import say
 from proxy.cli.report import store_table
@@ -81,7 +81,8 @@ def _confirm(question: str) -> None:
 def _figures(site: SiteConfig) -> dict[str, Any]:
     """The store's figures: those of the running site, or else of the store on disk."""
     try:
-        figures = fetch_status(site).get("store")
+        with asking(site) as api:
+            figures = api.status(streams=False).get("store")
     except OperatorError as error:
         if error.code != ExitCode.UNREACHABLE or site.store.mode == "memory":
             raise

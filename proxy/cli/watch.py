@@ -36,7 +36,8 @@ def watch(site: SiteConfig) -> None:
 
 def _look(api: Api, console: Console) -> RenderableType:
     try:
-        answers = {"status": api.status(), **{name: api.get_if_known(path) for name, path in ASKED.items()}}
+        answers = {"status": api.status(streams=False)}
+        answers |= {name: api.get_if_known(path) for name, path in ASKED.items()}
     except OperatorError as error:
         return plain(error.message, "red")
     return page(sections(answers, time.time(), console.width), console.height)

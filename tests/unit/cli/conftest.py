@@ -17,6 +17,8 @@ from tests.patience import PATIENCE
 from tests.unit.config.contract import EAST, WEST
 
 Isthmus = Callable[..., Result]
+OUTLINE = "/api/v1/status?streams=none"
+"""What is asked for where streams do not matter."""
 
 
 @pytest.fixture
@@ -54,6 +56,8 @@ class StatusSite:
         """With that status."""
         self.most: int | None = None
         """The greatest `limit`; what asks for more is refused. None: there is none."""
+        self.earlier = False
+        """It does not know that a status can be without streams, and refuses that."""
         self.refusal: tuple[bytes, int] | None = None
         """What is answered to who wants it to do something; None: as to all others."""
         self.takes = 0.0
@@ -87,10 +91,11 @@ class StatusSite:
                     site.hold.wait(PATIENCE)
                 limit = int(self.path.partition("limit=")[2] or 0)
                 refused = site.most is not None and limit > site.most
+                refused = refused or (site.earlier and "streams=" in self.path)
                 found = site.known is None or self.path in site.known
                 self.send_response(400 if refused else site.status if found else site.unknown)
                 self.end_headers()
-                self.wfile.write(b'{"error": "limit is too much"}' if refused else site.body)
+                self.wfile.write(b'{"error": "no such parameter, or too much"}' if refused else site.body)
 
             def do_POST(self) -> None:
                 time.sleep(site.takes)

@@ -14,7 +14,7 @@ from proxy.errors import ExitCode
 from proxy.identity import make_token
 from proxy.net import inquiry
 from proxy.web.gate import Limits
-from tests.unit.cli.conftest import Isthmus, StatusSite
+from tests.unit.cli.conftest import OUTLINE, Isthmus, StatusSite
 
 HASTE = 25.0
 """Times as fast as the clock."""
@@ -56,7 +56,7 @@ def test_a_new_token_to_read_needs_no_signal(isthmus: Isthmus, pair: Path, east:
     file.write_text(file.read_text().replace("[status]\n", tokens))
     east.answers({"site": "east", "reloaded": True})
     assert isthmus(command, file).exit_code == ExitCode.OK
-    assert (east.paths, set(east.tokens)) == (["/api/v1/status", f"/api/v1/{command}"], {"Bearer " + "c" * 32})
+    assert (east.paths, set(east.tokens)) == ([OUTLINE, f"/api/v1/{command}"], {"Bearer " + "c" * 32})
     east.answers({"error": "a token is needed"}, 401)
     refusal = isthmus("status", file).stderr
     assert f"{pair / 'reading'}, and may still" in refusal
@@ -97,8 +97,18 @@ def test_a_reload_is_waited_for_as_long_as_the_site_waits_for_its_disks(
     shown = isthmus("reload", pair / "east.toml")
     assert f"east keeps what it had: {UNANSWERED}" in shown.stderr
     assert shown.exit_code == ExitCode.FAILED
-    assert east.paths == ["/api/v1/status", "/api/v1/reload"]
+    assert east.paths == [OUTLINE, "/api/v1/reload"]
     assert 2 * DISK_SECONDS < Limits().answer < control.RELOADING, "nor does the site end the connection before"
+
+
+@pytest.mark.parametrize("command", ["drain", "reload"])
+def test_an_earlier_version_gives_its_streams_all_the_same(
+    isthmus: Isthmus, pair: Path, east: StatusSite, command: str
+) -> None:
+    east.answers({"site": "east", "reloaded": True})
+    east.earlier = True
+    assert isthmus(command, pair / "east.toml").exit_code == ExitCode.OK
+    assert east.paths == [OUTLINE, "/api/v1/status", f"/api/v1/{command}"]
 
 
 @pytest.mark.parametrize("command", ["drain", "reload"])
@@ -107,4 +117,4 @@ def test_another_site_is_told_nothing(isthmus: Isthmus, pair: Path, east: Status
     shown = isthmus(command, pair / "east.toml")
     assert (shown.exit_code, shown.stdout) == (ExitCode.UNREACHABLE, "")
     assert "the site that answers there is 'west', not 'east'; see status.listen in both files" in shown.stderr
-    assert east.paths == ["/api/v1/status"]
+    assert east.paths == [OUTLINE]

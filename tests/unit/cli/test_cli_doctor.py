@@ -16,7 +16,7 @@ from proxy.config.model import Export, Forward, SiteConfig
 from proxy.errors import ExitCode
 from proxy.history.file import open_history
 from tests.certificates import make
-from tests.unit.cli.conftest import Isthmus, StatusSite
+from tests.unit.cli.conftest import OUTLINE, Isthmus, StatusSite
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_a_site_that_does_not_tell_its_health_runs_all_the_same(
     isthmus: Isthmus, east: StatusSite, at_home: Path, status: int
 ) -> None:
     east.answers({"site": "east", "peers": [{"name": "west", "state": "up", "lanes": [{}]}]})
-    east.known, east.unknown = ("/api/v1/status",), status
+    east.known, east.unknown = (OUTLINE,), status
     found = findings(isthmus, at_home)
     assert found["tunnel to west"]["found"] == "up, 1 lane"
     assert found["history"]["level"] == "ok"

@@ -16,7 +16,7 @@ from proxy.errors import ExitCode, OperatorError
 from proxy.history.file import open_history
 from proxy.observe.answers import Event, Severity
 from proxy.observe.journal import EVENTS_MAX
-from tests.unit.cli.conftest import Isthmus, StatusSite
+from tests.unit.cli.conftest import OUTLINE, Isthmus, StatusSite
 
 EVENT = {"number": 7, "time": 1e9, "code": "IST-102", "severity": "error", "subject": "peer west", "count": 3}
 EVENT |= {"words": "the last lane is lost", "remedy": "see its log"}
@@ -30,7 +30,7 @@ def test_a_line_and_the_remedy(isthmus: Isthmus, pair: Path, east: StatusSite) -
     first, second = shown.stdout.splitlines()
     assert first.endswith("error   IST-102  peer west: the last lane is lost (3 times)")
     assert second.strip() == "→ see its log"
-    assert east.paths == ["/api/v1/status", "/api/v1/events?after=0&limit=50"]
+    assert east.paths == [OUTLINE, "/api/v1/events?after=0&limit=50"]
 
 
 def test_json_lines(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:

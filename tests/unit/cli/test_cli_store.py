@@ -17,7 +17,7 @@ from dedupstore import open_store
 from dedupstore.fingerprint import fingerprint
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from proxy.errors import ExitCode
-from tests.unit.cli.conftest import Isthmus, StatusSite
+from tests.unit.cli.conftest import OUTLINE, Isthmus, StatusSite
 
 SIZE = 64 << 20
 CHUNKS = [bytes([number]) * 5000 for number in range(20)]
@@ -99,6 +99,7 @@ def test_stats_of_a_running_site(
     try:
         west.answers({"site": "west", "store": {"mode": "disk", "chunks": 1234567}})
         assert json.loads(isthmus("store", "stats", filled, "--json").stdout)["chunks"] == 1234567
+        assert west.paths == [OUTLINE]
         assert "1,234,567" in isthmus("store", "stats", filled).stdout
     finally:
         west.close()

@@ -24,7 +24,7 @@ from proxy.cli.fitting import Section, page
 from proxy.cli.watch_report import ASKED, sections
 from proxy.errors import ExitCode
 from tests.patience import PATIENCE
-from tests.unit.cli.conftest import StatusSite
+from tests.unit.cli.conftest import OUTLINE, StatusSite
 from tests.unit.cli.test_cli_status import JSON, STATUS
 
 REASON = {"code": "IST-102", "level": "critical", "words": "no lane is up", "remedy": "see the line", "since": 40.0}
@@ -203,6 +203,8 @@ def test_at_a_terminal(pair: Path, east: StatusSite, end: Callable[["subprocess.
         wait_for(ours, SCREEN_LEFT)
         assert process.wait(PATIENCE) == 0
         assert termios.tcgetattr(ours)[3] & termios.ECHO
+    assert OUTLINE in east.paths
+    assert "/api/v1/status" not in east.paths, "a hub may have a thousand streams, and the page shows a few"
 
 
 def test_a_site_that_is_not_there_yet(pair: Path) -> None:
