@@ -6,6 +6,7 @@ import pty
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -284,11 +285,14 @@ def test_the_images_user_is_known() -> None:
     assert f"\nUSER {IMAGE_USER}\n" in dockerfile.read_text()
 
 
-def test_a_directory_whose_name_has_a_space(isthmus: Isthmus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_whose_name_has_a_space(
+    isthmus: Isthmus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free_port: Callable[[], int]
+) -> None:
     """What is to be typed can be copied: with the path as it was, root's chown went for two other directories."""
     monkeypatch.setattr("os.getuid", lambda: 0)
     place = tmp_path / "my sites"
-    shown = isthmus("init", "--site", "east", "--peer", "west=198.18.0.2:4500", "--out", place).stdout
+    quiet = "--status", f"127.0.0.1:{free_port()}"  # on the usual port a site of this host may listen
+    shown = isthmus("init", "--site", "east", "--peer", "west=198.18.0.2:4500", *quiet, "--out", place).stdout
     assert f"first chown -R 10001:10001 '{place}'\n" in shown
     assert shown.endswith(f"3. isthmus serve '{place}/east.toml' (in a container: docker compose up -d)\n")
     isthmus("init", "--site", "west", "--peer", "east", "--listen", "198.18.0.2:4500", "--out", tmp_path / "west")

@@ -2,7 +2,7 @@
 
 import codecs
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,14 +23,20 @@ def directory() -> Iterator[Path]:
         yield path
 
 
+@pytest.fixture
+def east(free_port: Callable[[], int]) -> str:
+    """The text of its file. It does not run, whatever else this host runs."""
+    return EAST.replace("127.0.0.1:8900", f"127.0.0.1:{free_port()}")
+
+
 @pytest.mark.parametrize("what", ["file", "directory"])
-def test_events_of_a_site_that_does_not_run(isthmus: Isthmus, directory: Path, what: str) -> None:
+def test_events_of_a_site_that_does_not_run(isthmus: Isthmus, directory: Path, east: str, what: str) -> None:
     """Nothing is shown, which does not mean that there was nothing."""
     state = directory / "state"
     state.mkdir()
     history = state / "history.db"
     file = directory / "east.toml"
-    file.write_text(EAST.replace("[status]", f'[status]\nhistory = "{history}"'))
+    file.write_text(east.replace("[status]", f'[status]\nhistory = "{history}"'))
     assert "this user" not in isthmus("events", file).stderr
     history.touch(0o000 if what == "file" else 0o600)
     state.chmod(0o700 if what == "file" else 0o000)
@@ -42,12 +48,12 @@ def test_events_of_a_site_that_does_not_run(isthmus: Isthmus, directory: Path, w
     )
 
 
-def test_what_doctor_looks_at(isthmus: Isthmus, directory: Path) -> None:
+def test_what_doctor_looks_at(isthmus: Isthmus, directory: Path, east: str) -> None:
     """All findings come, though it ended as by a defect before the first one was shown."""
     private = directory / "private"
     private.mkdir(0o000)
     file = directory / "east.toml"
-    text = EAST.replace("[status]", f'[status]\nhistory = "{private}/history.db"')
+    text = east.replace("[status]", f'[status]\nhistory = "{private}/history.db"')
     file.write_text(text.replace('"east.', f'"{private}/east.'))
     shown = isthmus("doctor", file)
     private.chmod(0o700)
