@@ -12,7 +12,7 @@ from functools import partial
 
 from proxy.config.addresses import Address
 from proxy.net.connecting import connect, take_over
-from proxy.net.handshake import Handshake, explain
+from proxy.net.handshake import Handshake, explain, is_refusal
 from proxy.net.lane import Lane
 from proxy.net.long_packets import LongPackets
 from proxy.net.peer import Peer
@@ -172,9 +172,10 @@ class Dialler:
             raise
 
     def _failed(self, handshake: Handshake | None, error: Exception) -> None:
-        reason = explain((handshake and handshake.failure) or error)
-        reason = f"cannot connect to {self._address}: {reason}"
-        level = logging.WARNING if self._peer.failed(reason) else logging.DEBUG  # a warning once for each reason
+        error = (handshake and handshake.failure) or error
+        reason = f"cannot connect to {self._address}: {explain(error)}"
+        news = self._peer.failed(reason, refused=is_refusal(error))
+        level = logging.WARNING if news else logging.DEBUG  # a warning once for each reason
         log.log(level, "peer %s: %s", self._peer.name, reason)
 
 

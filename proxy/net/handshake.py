@@ -80,6 +80,11 @@ def refuses_us(error: Exception) -> bool:
     return any(name in alert for name in _OUR_FAULT)
 
 
+def is_refusal(error: Exception | None) -> bool:
+    """True if one side has refused the other's certificate, so that whoever is there runs."""
+    return isinstance(error, ssl.SSLCertVerificationError) or (error is not None and refuses_us(error))
+
+
 def _reason(error: ssl.SSLError) -> str:
     """OpenSSL's name, such as TLSV1_ALERT_UNKNOWN_CA; where this Python knows none, as its words would make it."""
     return error.reason or _AROUND.sub("", str(error)).upper().replace(" ", "_")

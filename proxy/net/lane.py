@@ -5,7 +5,7 @@ import socket
 from itertools import chain, groupby
 from typing import Protocol, cast
 
-from proxy.net.handshake import explain
+from proxy.net.handshake import explain, is_refusal
 from proxy.net.listener import name_of
 from proxy.net.outlet import Outlet
 from proxy.net.rounds import Rounds
@@ -111,7 +111,7 @@ class Lane(asyncio.BufferedProtocol):
         self.short = False
         """The lane's packets are kept short (`sockets.shorten_segments`)."""
         self.unwanted = False
-        """The other side refused it for what this one is or says, so that side runs, and does not end."""
+        """One side refused the other for what that is or says, so the other side runs, and does not end."""
         self.late = False
         """The lane ended because no HELLO came in time."""
         self.silent = False
@@ -245,6 +245,7 @@ class Lane(asyncio.BufferedProtocol):
         return self._outlet.room(self._transport.get_write_buffer_size())
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.unwanted = self.unwanted or is_refusal(exc)
         self._end(self.reason or (explain(exc) if exc else "the other side closed the connection"))
         if self._transport is not None:
             self._outlet.close()
@@ -284,6 +285,7 @@ class Lane(asyncio.BufferedProtocol):
         if self._lost or self._transport is None:
             return
         self.needless = needless
+        self.unwanted = code in _UNWANTED
         self.reason = reason
         self.write([encode(FrameType.CLOSE, 0, 0, encode_close(code, reason))])
         transport = self._transport

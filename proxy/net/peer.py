@@ -110,8 +110,13 @@ class Peer:
         """Why a lane was lost, or did not come up; empty if none is missing."""
         return self._last_error if self.lanes.missing() else ""
 
-    def failed(self, reason: str) -> bool:
-        """A lane did not come up, or was lost. False if the reason is no news, or no lane is missing."""
+    def failed(self, reason: str, *, refused: bool = False) -> bool:
+        """A lane did not come up, or was lost. False if the reason is no news, or no lane is missing.
+
+        `refused`: one side has refused the other, so the peer is back.
+        """
+        if refused:
+            self._ended = None
         if not self.lanes.missing():
             return False
         news, self._last_error = reason != self._last_error, reason
@@ -228,10 +233,8 @@ class Peer:
         """A lane is gone."""
         level = logging.DEBUG if lane.needless else logging.WARNING
         known = self.lanes.remove(lane)
-        if lane.unwanted:
-            self._ended = None  # it is back, and refuses us
         if not lane.needless:
-            self.failed(reason)
+            self.failed(reason, refused=lane.unwanted)
         if not known:
             log.log(level, "lane with %s (%s) failed: %s", self.name, lane.remote, reason)
             return

@@ -200,7 +200,8 @@ class Answerer:
     def __init__(self, tls: ssl.SSLContext, serve: Callable[[ScriptedLane], None]) -> None:
         self.failures: list[str] = []
         self.lanes = 0
-        self._tls = tls
+        self.tls = tls
+        """For the connections that come; another one may be set at any time."""
         self._serve = serve
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address: Address = self._listener.getsockname()[:2]
@@ -232,7 +233,7 @@ class Answerer:
     def _shake_hands(self, connection: socket.socket) -> None:
         connection.settimeout(PATIENCE)
         try:
-            with ScriptedLane(self._tls.wrap_socket(connection, server_side=True)) as lane:
+            with ScriptedLane(self.tls.wrap_socket(connection, server_side=True)) as lane:
                 self._serve(lane)
         except OSError as error:
             self.failures.append(str(error))

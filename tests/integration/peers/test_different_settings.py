@@ -5,7 +5,6 @@ costs more than the lane.
 """
 
 import struct
-import threading
 from dataclasses import replace
 
 import pytest
@@ -19,7 +18,7 @@ from tests.integration.bed.ends import Array, how_dialling_ends, how_it_ends, re
 from tests.integration.bed.sites import Bed, drain, run
 from tests.integration.peers.acceptor import Acceptor, sending
 from tests.integration.peers.scripted import Answerer, ScriptedLane, context, hello
-from tests.integration.peers.stage import hub, peer_of, says
+from tests.integration.peers.stage import hub, says
 from tests.unit.iscsi.pdus import login
 
 MINE = hello("rogue", "west", initial_credit=CREDIT_MAX)
@@ -89,47 +88,6 @@ def test_what_a_dialler_is_told(bed: Bed) -> None:
         east = bed.site("east", {"west": west.address})
         east.start()
         says(east, "west", "refused by the other side: we need capability 77 (settings)")
-        assert east.stop() == 0
-
-
-ENDED = encode(FrameType.CLOSE, 0, 0, CloseCode.SHUTDOWN.to_bytes(2, "big"), b"the site shuts down")
-
-
-def test_a_peer_that_has_ended_in_order_and_is_refused_since_is_back(bed: Bed) -> None:
-    """As after an upgrade that went wrong: that is an outage, and no end in order any more."""
-    with Array() as array, hub(bed, array.address) as stage:
-        with stage.dial() as lane:
-            lane.come_up(MINE)
-            lane.send(ENDED)
-            lane.ending()
-        stage.west.wait_for(lambda: peer_of(stage.west, "rogue")["ended_seconds"] is not None, "does not tell the end")
-        with stage.dial() as lane:
-            lane.greet(replace(MINE, lowest=2, highest=3))
-            assert lane.close_of()[0] == CloseCode.VERSION
-        stage.west.wait_for(lambda: peer_of(stage.west, "rogue")["ended_seconds"] is None, "says that it is away")
-
-
-def test_a_peer_that_has_ended_in_order_and_refuses_since_is_back(bed: Bed) -> None:
-    make(bed.directory / "west", "west")
-    refusal = encode(FrameType.CLOSE, 0, 0, CloseCode.VERSION.to_bytes(2, "big"), b"no common version")
-    released = threading.Event()
-
-    def answer(lane: ScriptedLane) -> None:
-        if released.is_set():
-            lane.expect(FrameType.HELLO)
-            lane.send(refusal)
-        else:
-            lane.answer("west")
-            lane.send(ENDED)
-        lane.ending()
-
-    with Answerer(context(bed.directory / "west", answering=True), answer) as west:
-        east = bed.site("east", {"west": west.address})
-        east.start()
-        says(east, "west has ended in order")
-        released.set()
-        says(east, "refused by the other side: no common version")
-        east.wait_for(lambda: peer_of(east, "west")["ended_seconds"] is None, "says that it is away")
         assert east.stop() == 0
 
 

@@ -223,7 +223,7 @@ def test_an_outage_is_not_taken_for_a_path_that_loses_long_packets(monkeypatch: 
     tunnel = Tunnel(swallows=True)
     peer = MagicMock(lanes=tunnel, relays={}, short_packets=False)
 
-    def failed(_: str) -> bool:
+    def failed(_: str, *, refused: bool) -> bool:
         tunnel.swallows = tunnel.swallows and bool(tunnel.lanes)  # the first attempt
         return True
 
@@ -251,7 +251,7 @@ def test_a_trial_that_showed_nothing_is_made_again(monkeypatch: pytest.MonkeyPat
     tunnel = Tunnel(swallows=True)
     peer = MagicMock(lanes=tunnel, relays={}, short_packets=False)
 
-    def failed(_: str) -> bool:
+    def failed(_: str, *, refused: bool) -> bool:
         tunnel.swallows = False  # it was the line
         return True
 
@@ -297,7 +297,7 @@ def test_trials_do_not_gather_while_the_line_is_out(monkeypatch: pytest.MonkeyPa
     peer = MagicMock(lanes=tunnel, relays={}, short_packets=False)
     trials = Line(silent=True)
 
-    def failed(_: str) -> bool:
+    def failed(_: str, *, refused: bool) -> bool:
         tunnel.swallows = False  # so that the next attempt, with short packets, comes up
         return True
 
