@@ -48,8 +48,17 @@ def reload(config: Path) -> int:
         more = f"`{typed('isthmus', 'check', config)}` says more"
         raise OperatorError(f"{site.site.name} keeps what it had: {problem}; {more}")
     say(f"{site.site.name} has read its certificates, keys, pins and tokens anew.")
-    say(f"What else was changed in {config} takes effect with a restart.")
+    if (rest := _awaiting_restart(answer)) is not None:
+        say(f"What else was changed in {config} takes effect with a restart{rest}.")
     return ExitCode.OK
+
+
+def _awaiting_restart(answer: dict[str, Any]) -> str | None:
+    """What was changed, in words; empty if a site of an earlier version does not tell, None if there is nothing."""
+    names = answer.get("awaiting_restart")
+    if not isinstance(names, list):
+        return ""
+    return f": {', '.join(map(str, names))}" if names else None
 
 
 def _wait(site: SiteConfig, started: Any) -> None:

@@ -106,6 +106,11 @@ class Front:
         """Begin to drain, and then end, as after SIGTERM."""
         self.stop.set()
 
+    @property
+    def awaiting(self) -> tuple[str, ...]:
+        """What the site's file says that awaits a restart, by the last reload."""
+        return self.site.certificates.awaiting
+
     async def reload(self) -> str:
         """Read certificates, keys, pins and tokens anew; why some of the old ones stay in use, or nothing.
 

@@ -10,7 +10,7 @@ import ssl
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from proxy.aside import DISK_SECONDS, UNANSWERED, aside
+from proxy.config.difference import awaiting_restart
 from proxy.config.loading import load
 from proxy.config.mistakes import ConfigError
 from proxy.config.model import Identity, SiteConfig
@@ -52,6 +53,8 @@ class _Loaded:
     why `issued` is asked."""
     certificates: tuple[CertificateStatus, ...]
     """This site's own first."""
+    awaiting: tuple[str, ...] = ()
+    """What else the site's file says that does not run, and will after a restart."""
 
     def issued(self, certificate: bytes) -> bool:
         """True if the private CA itself has signed that certificate (DER)."""
@@ -138,6 +141,13 @@ class Certificates:
             return
         self.problem = ""
         log.info("certificates have been read anew")
+        if self.awaiting:
+            log.info("what else was changed takes effect with a restart: %s", ", ".join(self.awaiting))
+
+    @property
+    def awaiting(self) -> tuple[str, ...]:
+        """What awaits a restart, by the last reload, as `awaiting_restart` names it."""
+        return self._loaded.awaiting
 
     @property
     def status(self) -> tuple[CertificateStatus, ...]:
@@ -167,7 +177,9 @@ def _names(decoded: dict[str, object]) -> list[str]:
 def _load_anew(running: SiteConfig) -> _Loaded:
     """Load what the site's file names now, but for the status listener, which keeps the files that it was started with:
     the status has to tell when those end."""
-    return _load(load(running.source).model_copy(update={"status": running.status}))
+    file = load(running.source)
+    loaded = _load(file.model_copy(update={"status": running.status}))
+    return replace(loaded, awaiting=awaiting_restart(running, file))
 
 
 def _load(config: SiteConfig) -> _Loaded:

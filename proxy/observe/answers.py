@@ -475,6 +475,9 @@ class ReloadAnswer:
     """False: some or all of the old ones stay in use."""
     problem: str
     """Why they do; empty otherwise."""
+    awaiting_restart: tuple[str, ...]
+    """What else the site's file says that does not run, and will after a restart: "tunnel.window", "forward array". If
+    the file cannot be used, as of the last reload."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,9 +146,12 @@ def test_drain_over_the_api_ends_the_site_in_order(bed: Bed) -> None:
     site.start()
     site.wait_ready()
     connection = http.client.HTTPConnection("127.0.0.1", site.status_port, timeout=PATIENCE)
-    connection.request("POST", f"{API}/reload")
-    answer = connection.getresponse()
-    assert json.loads(answer.read()) == {"reloaded": True, "problem": ""}
+    text = site.config.read_text()
+    for changed, awaiting in (("", []), ("\nunacked = '65MiB'", ["tunnel.unacked"])):
+        site.config.write_text(text.replace("[tunnel]", f"[tunnel]{changed}", 1))
+        connection.request("POST", f"{API}/reload")
+        answer = json.loads(connection.getresponse().read())
+        assert answer == {"reloaded": True, "problem": "", "awaiting_restart": awaiting}
     connection.request("POST", f"{API}/drain")
     assert json.loads(connection.getresponse().read()) == {"draining": True}
     connection.close()

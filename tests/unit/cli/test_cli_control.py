@@ -72,14 +72,27 @@ def test_no_token_where_one_is_named(isthmus: Isthmus, pair: Path, east: StatusS
     assert f"{token} does not exist; {remedy}" in shown.stderr
 
 
-def test_what_is_not_read_anew_is_said(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
+@pytest.mark.parametrize(
+    ("told", "rest"),
+    [
+        ({}, ["takes effect with a restart."]),  # by an earlier version, which does not know
+        ({"awaiting_restart": []}, []),
+        (
+            {"awaiting_restart": ["tunnel.window", "peer \x1b[2J"]},
+            ["takes effect with a restart: tunnel.window, peer \\x1b[2J."],
+        ),
+    ],
+)
+def test_what_is_not_read_anew_is_said(
+    isthmus: Isthmus, pair: Path, east: StatusSite, told: dict[str, object], rest: list[str]
+) -> None:
     """Who has changed an address, or added a peer, is not to take the answer for that."""
-    east.answers({"site": "east", "reloaded": True})
+    east.answers({"site": "east", "reloaded": True} | told)
     shown = isthmus("reload", pair / "east.toml")
     assert shown.exit_code == ExitCode.OK
     assert shown.stdout.splitlines() == [
         "east has read its certificates, keys, pins and tokens anew.",
-        f"What else was changed in {pair / 'east.toml'} takes effect with a restart.",
+        *(f"What else was changed in {pair / 'east.toml'} {words}" for words in rest),
     ]
 
 

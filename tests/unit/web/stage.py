@@ -37,6 +37,7 @@ class FakeSite:
     drained: list[int] = field(default_factory=list)
     """The second of each time that it was asked to."""
     problem: str = ""
+    awaiting: tuple[str, ...] = ()
     seconds: int = 0
 
     def __post_init__(self) -> None:
