@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-from proxy.observe.answers import Level
+from proxy.observe.answers import HealthAnswer, Level, PeerHealth, StoreHealth, TunnelHealth
 from proxy.observe.codes import CODES
 from proxy.observe.metrics import Declaration, Samples
 from proxy.observe.watch import Watch
@@ -12,13 +12,26 @@ from proxy.observe.watch import Watch
 _ORDER = list(Level)
 
 
-def _levels(watch: Watch) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Lanes are left out: they come and go, and each would be a series for ever."""
-    health = watch.health
-    steps = {("site", health.site): health.level, ("store", ""): health.store.level}
+def _steps(health: HealthAnswer) -> Iterator[tuple[str, str, HealthAnswer | StoreHealth | PeerHealth | TunnelHealth]]:
+    """Kind and name of each. Lanes are left out: they come and go, and each would be a series for ever."""
+    yield "site", health.site, health
+    yield "store", "", health.store
     for peer in health.peers:
-        steps |= {("peer", peer.name): peer.level, ("tunnel", peer.name): peer.tunnel.level}
-    yield from ((labels, _ORDER.index(level)) for labels, level in steps.items())
+        yield "peer", peer.name, peer
+        yield "tunnel", peer.name, peer.tunnel
+
+
+def _levels(watch: Watch) -> Iterator[tuple[tuple[str, ...], float]]:
+    yield from (((kind, name), _ORDER.index(step.level)) for kind, name, step in _steps(watch.health))
+
+
+def _reasons(watch: Watch) -> Samples:
+    """Of several with one code the worst: reasons stand worst first."""
+    found: dict[tuple[str, ...], float] = {}
+    for kind, name, step in _steps(watch.health):
+        for reason in step.reasons:
+            found.setdefault((kind, name, reason.code), _ORDER.index(reason.level))
+    return found.items()
 
 
 def _warnings(watch: Watch) -> Samples:
@@ -38,6 +51,14 @@ WATCH_DECLARATIONS: tuple[Declaration[Watch], ...] = (
         "How healthy it is: 0 healthy, 1 attention, 2 degraded, 3 critical",
         ("kind", "name"),
         _levels,
+    ),
+    Declaration(
+        "isthmus_reason_level",
+        GaugeMetricFamily,
+        "How bad each reason is why it is not healthy, by code (EVENTS.md): 1 attention, 2 degraded, 3 critical;"
+        " no series without a reason",
+        ("kind", "name", "code"),
+        _reasons,
     ),
     Declaration(
         "isthmus_warnings", GaugeMetricFamily, "Warnings that hold now, by code (EVENTS.md)", ("code",), _warnings
