@@ -1,5 +1,6 @@
 """Text made fit for a terminal, a log line, or a shell."""
 
+import re
 import shlex
 
 
@@ -8,6 +9,16 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+
+
+def introduced(subject: str, words: str) -> str:
+    """The words with what they are about in front, unless they name that: "peer west" by its name, "store" by the word.
+
+    (js/format.js has the same for the page.)
+    """
+    *kind, name = subject.split(" ")
+    named = {word.strip(".") for word in re.split(r"[^\w.-]+", words)}
+    return words if len(kind) < 2 and name in named else f"{subject}: {words}"
 
 
 def remaining(seconds: float) -> str:

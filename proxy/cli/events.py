@@ -24,7 +24,7 @@ from proxy.config.units import DURATION, parse_duration
 from proxy.errors import ExitCode, OperatorError
 from proxy.history.reading import read_events
 from proxy.observe.journal import EVENTS_MAX
-from proxy.text import printable
+from proxy.text import introduced, printable
 
 INTERVAL = 1.0
 """Seconds between two looks."""
@@ -194,8 +194,8 @@ def _show_lines(console: Console, event: dict[str, Any]) -> None:
     head = f"{moment(event.get('time'))}  {printable(severity):<8}{printable(str(event.get('code'))):<8}"
     count = event.get("count")
     times = f" ({count} times)" if isinstance(count, int) and count > 1 else ""
-    words = f"{printable(str(event.get('subject')))}: {printable(str(event.get('words')))}{times}"
-    console.print(plain(head, SEVERITIES.get(severity, "")), plain(words), soft_wrap=True)
+    words = introduced(printable(str(event.get("subject"))), printable(str(event.get("words"))))
+    console.print(plain(head, SEVERITIES.get(severity, "")), plain(words + times), soft_wrap=True)
     if event.get("remedy"):
         console.print(plain(" " * len(head)), plain(f"→ {event['remedy']}"), soft_wrap=True)
 

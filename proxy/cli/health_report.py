@@ -10,6 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from proxy.cli.cells import as_dict, as_dicts, duration, is_number, number, plain
+from proxy.text import introduced
 
 LEVELS = {"healthy": "green", "attention": "yellow", "degraded": "dark_orange", "critical": "bold red"}
 WARNING = {"warning": "yellow"}
@@ -52,7 +53,7 @@ def _reasons(health: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     steps = [("site", health), ("store", as_dict(health.get("store")))]
     for peer in as_dicts(health.get("peers")):
         name, tunnel = f"peer {plain(peer.get('name'))}", as_dict(peer.get("tunnel"))
-        steps += [(name, peer), (f"tunnel of {name}", tunnel)]
+        steps += [(name, peer), (name, tunnel)]
         steps += [(f"lane {number(lane.get('number'))} of {name}", lane) for lane in as_dicts(tunnel.get("lanes"))]
     for subject, step in steps:
         yield from ((subject, reason) for reason in as_dicts(step.get("reasons")))
@@ -70,7 +71,7 @@ def _condition(level: Any, told: dict[str, Any], words: Text, now: float) -> Con
 
 
 def _about(subject: str, told: dict[str, Any]) -> Text:
-    return plain(f"{subject}: {plain(told.get('words'))}")
+    return plain(introduced(subject, str(plain(told.get("words")))))
 
 
 def _since(value: Any, now: float) -> str:

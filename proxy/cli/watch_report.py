@@ -32,6 +32,7 @@ from proxy.cli.cells import (
 from proxy.cli.fitting import Cell, Section
 from proxy.cli.health_report import LEVELS, conditions
 from proxy.cli.volumes_report import HEADINGS, SPARED, volume_rows
+from proxy.text import introduced
 
 ASKED = {
     "health": "health",
@@ -189,7 +190,7 @@ def _store(store: dict[str, Any]) -> Iterator[Row]:
 
 def _event(event: dict[str, Any]) -> Row:
     severity = str(event.get("severity"))
-    words = f"{plain(event.get('subject'))}: {plain(event.get('words'))}"
+    words = introduced(str(plain(event.get("subject"))), str(plain(event.get("words"))))
     return (
         moment(event.get("time")),
         plain(severity, SEVERITIES.get(severity, "")),

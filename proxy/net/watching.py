@@ -22,6 +22,7 @@ from proxy.observe.history import History
 from proxy.observe.journal import EVENTS_MAX, Journal
 from proxy.observe.steps import Key, Row, begins
 from proxy.observe.watch import Watch
+from proxy.text import introduced
 
 if TYPE_CHECKING:
     from proxy.net.site import Site
@@ -164,7 +165,7 @@ class Watching:
         if event.count == 1 and code_named(event.code).logged:
             level = _LEVELS[event.severity]
             words = f"{event.words.rstrip('.')}; {event.remedy}" if event.remedy else event.words
-            log.log(level, "%s, %s: %s", event.code, event.subject, words)
+            log.log(level, "%s, %s", event.code, introduced(event.subject, words))
 
     def _flush(self, now: float) -> None:
         """Give the keeper what has changed; nothing while it still writes, so that only the newest state waits."""

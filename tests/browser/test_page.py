@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from proxy.cli import cells
-from proxy.observe.answers import Chart, Level
+from proxy.observe.answers import Chart, Level, Reason
 from tests.browser import scene
 from tests.browser.scene import HOSTILE, Scene
 from tests.browser.stage import TOKEN, Stage, staged
@@ -95,12 +95,16 @@ def test_it_says_what_is_wrong_and_what_to_do(stage: Stage, window: OpenWindow) 
 
 
 def test_a_reason_that_two_peers_or_lanes_have_is_told_of_each(stage: Stage, window: OpenWindow) -> None:
-    flaps = scene.reason("IST-105", Level.ATTENTION, "the tunnel was lost 4 times in ten minutes", "see its line")
+    def flaps(peer: str) -> Reason:
+        return scene.reason("IST-105", Level.ATTENTION, f"the tunnel to {peer} was lost 4 times in ten minutes", "look")
+
     silent = scene.reason("IST-106", Level.DEGRADED, "nothing is heard on it", "see its line")
     west, north = stage.scene.health.peers
     lanes = [replace(lane, reasons=[silent]) for lane in west.tunnel.lanes]
-    shaky = replace(west.tunnel, reasons=[flaps], lanes=lanes)
-    peers = [replace(peer, reasons=[], tunnel=shaky) for peer in (west, north)]
+    peers = [
+        replace(peer, reasons=[], tunnel=replace(west.tunnel, reasons=[flaps(peer.name)], lanes=lanes))
+        for peer in (west, north)
+    ]
     stage.scene.health = replace(stage.scene.health, reasons=[], peers=peers)
     page = window(stage.url)
     page.until_text("#reasons", "north")
@@ -109,8 +113,8 @@ def test_a_reason_that_two_peers_or_lanes_have_is_told_of_each(stage: Stage, win
         "Lane 2 to west: nothing is heard on it",
         "Lane 1 to north: nothing is heard on it",
         "Lane 2 to north: nothing is heard on it",
-        "Tunnel to west: the tunnel was lost 4 times in ten minutes",
-        "Tunnel to north: the tunnel was lost 4 times in ten minutes",
+        "The tunnel to west was lost 4 times in ten minutes",
+        "The tunnel to north was lost 4 times in ten minutes",
     ]
 
 

@@ -287,7 +287,7 @@ def test_commands_and_keys_of_a_remedy_are_shown_as_code(stage: Stage, window: O
     for place in ("#reasons .remedy", "#events-table .fill .under"):
         assert page.texts(place) == ["isthmus doctor says why; correct address"]
         assert page.texts(f"{place} code") == ["isthmus doctor", "address"]
-    assert page.texts("#reasons .words") == ["Site east: west `refuses` it"], "which may quote what a peer says"
+    assert page.texts("#reasons .words") == ["Site: west `refuses` it"], "which may quote what a peer says"
     remedy = "see `isthmus doctor`"
     stage.scene.health = replace(stage.scene.health, reasons=[replace(away, remedy=remedy)])
     page.until("document.querySelector('#reasons .remedy').textContent === 'see isthmus doctor'")

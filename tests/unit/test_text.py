@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.text import printable, remaining
+from proxy.text import introduced, printable, remaining
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,20 @@ def test_printable(text: str, shown: str) -> None:
 )
 def test_what_ends_tomorrow_does_not_end_in_0_days(seconds: float, shown: str) -> None:
     assert remaining(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("subject", "words", "shown"),
+    [
+        ("peer west", "there is no tunnel to west: reset by peer", "there is no tunnel to west: reset by peer"),
+        ("peer west", "the line goes to west.", "the line goes to west."),
+        ("peer west", "there is no tunnel to westend", "peer west: there is no tunnel to westend"),
+        ("peer b.c", "the tunnel to b.c is up", "the tunnel to b.c is up"),
+        ("lane 1 of peer west", "nothing is heard on it", "lane 1 of peer west: nothing is heard on it"),
+        ("forward a to west", "a rate to west held data back", "forward a to west: a rate to west held data back"),
+        ("store", "2 chunks of the store failed", "2 chunks of the store failed"),
+        ("store", "the disk is full", "store: the disk is full"),
+    ],
+)
+def test_what_words_are_about_is_told_once(subject: str, words: str, shown: str) -> None:
+    assert introduced(subject, words) == shown

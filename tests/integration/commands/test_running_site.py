@@ -57,7 +57,7 @@ def test_events_of_a_tunnel_that_goes(bed: Bed) -> None:
         pair.west.kill()
         eventually(pair.east, lambda: TUNNEL_DOWN in codes(pair.east))
         shown = typed("events", pair.east, "--since", "1h").stdout
-        assert "peer west: " in shown
+        assert "the tunnel to west is up" in shown
         assert "→ " in shown
         assert at_once("events", pair.east, "--since", "2100-01-01").stdout == ""
 

@@ -72,7 +72,7 @@ def test_a_path_that_swallows_long_packets(bed: Bed) -> None:
             sending = send(cut(content, 64 << 10), pair.entrance)
         whole(receipt(content), sending)
         alarm(pair.east, "packets of full size to west are lost")
-        logged(pair.east, "IST-110, peer west: packets of full size to west are lost")
+        logged(pair.east, "IST-110, packets of full size to west are lost")
         wan.set(path_mtu="1500B")
         pair.east.signal(signal.SIGHUP)
         eventually(pair.east, "alarms", [])

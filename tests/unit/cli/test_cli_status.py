@@ -124,7 +124,7 @@ def test_a_site_that_knows_no_health(isthmus: Isthmus, pair: Path, east: StatusS
 def test_reasons_and_warnings_have_their_codes_and_remedies() -> None:
     found = rows(shown(STATUS, health=HEALTH, warnings={"warnings": [SMALL]}))
     assert ["critical", "peer west is away", "1 min 0 s"] in found
-    at = found.index(["critical IST-102", "tunnel of peer west: no lane is up", "1 min 0 s"])
+    at = found.index(["critical IST-102", "peer west: no lane is up", "1 min 0 s"])
     assert found[at + 1] == ["→ see the line"]
     at = found.index(["warning IST-504", "store: replaces what is asked for"])
     assert found[at + 1] == ["→ a larger one"]

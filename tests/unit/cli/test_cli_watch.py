@@ -67,7 +67,7 @@ def test_all_that_the_page_shows() -> None:
     for part in (
         "Health east 0.1.0, ready, up 1 d 2 h",
         "critical peer west is away for 1 min 0 s",
-        "critical IST-102 tunnel of peer west: no lane is up for 1 min 0 s → see the line",
+        "critical IST-102 peer west: no lane is up for 1 min 0 s → see the line",
         "warning IST-501 forward array: does not reduce → encrypt later",
         "from arrays here 10 Mbit/s 20 Mbit/s 1.5 Mbit/s ▄█",
         "after deduplication 250 MiB 25.0%",

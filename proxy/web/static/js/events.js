@@ -2,7 +2,7 @@
 
 import { ask } from "./api.js";
 import { byId, list, prose, set, text } from "./dom.js";
-import { count, moment } from "./format.js";
+import { count, introduced, moment } from "./format.js";
 import { badge, notes } from "./parts.js";
 import { Table, write } from "./table.js";
 
@@ -84,7 +84,7 @@ export function showWarnings(live) {
       key: `${caution.code} ${caution.subject}`,
       level: "warning",
       badge: "Warning",
-      words: `${caution.subject}: ${caution.words}`,
+      words: introduced(caution.subject, caution.words),
       remedy: caution.remedy,
       about: `${caution.code}, since ${moment(caution.since)}`,
     })),

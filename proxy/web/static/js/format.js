@@ -99,6 +99,13 @@ export function listed(words) {
   return `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`;
 }
 
+/** The words with what they are about in front, unless they name that: "peer west" by its name, "store" by the word. */
+export function introduced(subject, words) {
+  const parts = subject.split(" ");
+  const named = words.split(/[^\p{L}\p{N}_.-]+/u).map((word) => word.replace(/^\.+|\.+$/g, ""));
+  return capital(parts.length < 3 && named.includes(parts.at(-1)) ? words : `${subject}: ${words}`);
+}
+
 /** Words as they begin a sentence. */
 export function capital(words) {
   return words.charAt(0).toUpperCase() + words.slice(1);

@@ -1,7 +1,7 @@
 // Is replication healthy, and if not, what is wrong?
 
 import { byId, list, record, set, text } from "./dom.js";
-import { DASH, capital, count, duration, latency, moment, percent, rate, size } from "./format.js";
+import { DASH, capital, count, duration, introduced, latency, moment, percent, rate, size } from "./format.js";
 import { limitedMost } from "./limits.js";
 import { badge, drawing, entitle, LEVELS, levelWord, notes } from "./parts.js";
 import { Table } from "./table.js";
@@ -104,12 +104,12 @@ function gather(health) {
   return found.sort((one, other) => LEVELS.indexOf(other.level) - LEVELS.indexOf(one.level));
 }
 
-function noteOf({ key, name, whole = name }, reason) {
+function noteOf({ key, about }, reason) {
   return {
     key: `${key} ${reason.code}`,
     level: reason.level,
     badge: levelWord(reason.level),
-    words: `${whole}: ${reason.words}`,
+    words: introduced(about, reason.words),
     remedy: reason.remedy,
     about: `${reason.code}, since ${moment(reason.since)}`,
   };
@@ -119,15 +119,17 @@ function noteOf({ key, name, whole = name }, reason) {
 function steps(health) {
   const store = record(health.store);
   const rows = [
-    { key: "site", depth: 0, name: `Site ${health.site}`, ...common(health) },
-    { key: "store", depth: 0, name: "Store", ...common(store) },
+    { key: "site", about: "site", depth: 0, name: `Site ${health.site}`, ...common(health) },
+    { key: "store", about: "store", depth: 0, name: "Store", ...common(store) },
   ];
   for (const peer of list(health.peers)) {
     const tunnel = record(peer.tunnel);
     const under = streamsOf(peer.streams);
-    rows.push({ key: `peer ${peer.name}`, depth: 0, name: `Peer ${peer.name}`, under, ...common(peer) });
+    const about = `peer ${peer.name}`;
+    rows.push({ key: about, about, depth: 0, name: `Peer ${peer.name}`, under, ...common(peer) });
     rows.push({
       key: `tunnel ${peer.name}`,
+      about,
       depth: 1,
       name: `Tunnel to ${peer.name}`,
       under: tunnel.state,
@@ -147,7 +149,7 @@ function laneRow(peer, lane) {
     key: `lane ${peer.name} ${lane.number}`,
     depth: 2,
     name: `Lane ${lane.number}`,
-    whole: `Lane ${lane.number} to ${peer.name}`,
+    about: `lane ${lane.number} to ${peer.name}`,
     under: `${lane.remote}, ${lane.congestion_control || DASH}${marked}`,
     ...common(lane),
     link: lane,
