@@ -19,16 +19,6 @@ _PRIVATE_KEY = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A
 _NAME = "key|token"
 _VALUE = r"""("(?:\\.|[^"\\\n])*|'[^'\n]*|[^\s,}#]+)"""
 _ASSIGNED = re.compile(rf"""(?:{_NAME})[\w.-]*["']?[^\S\n]*=[^\S\n]*\[?[^\S\n]*{_VALUE}""", re.IGNORECASE)
-_SETTING = re.compile(rb"""^[ \t]*(?:\[+[ \t]*[\w"']|[\w."' \t-]+=[ \t]*[^=\s])""", re.MULTILINE)
-"""A line such as [section] or key = value, perhaps cut off; not base64, which ends with =."""
-
-
-def is_configuration(content: bytes) -> bool:
-    """True if this may be a site's file, however broken: it sets something.
-
-    What is no configuration must not be shown at all: a key or a token that stands alone would not be recognised.
-    """
-    return _SETTING.search(content) is not None
 
 
 class Secrets:

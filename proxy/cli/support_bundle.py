@@ -28,9 +28,10 @@ from proxy.cli.doctor_report import as_data
 from proxy.cli.ending import ended_in_order
 from proxy.cli.events import events_after, kept_events
 from proxy.cli.output import say
-from proxy.cli.secrets import Secrets, is_configuration
+from proxy.cli.secrets import Secrets
 from proxy.config.loading import LARGEST_FILE, load
 from proxy.config.model import SiteConfig
+from proxy.config.reading import A_SITES_FILE, OTHER_FILE, is_configuration
 from proxy.errors import ExitCode, OperatorError
 from proxy.files import NotAFile, read, undisturbed
 from proxy.observe.journal import EVENTS_MAX
@@ -111,7 +112,7 @@ def _refuse_mistyped(config: Path) -> None:
         return  # the bundle says why it cannot be read
     else:
         return
-    raise OperatorError(f"{config} {wrong}; give the path of a site's file", ExitCode.CONFIGURATION)
+    raise OperatorError(f"{config} {wrong}; {A_SITES_FILE}", ExitCode.CONFIGURATION)
 
 
 def collect(config: Path, site: SiteConfig | None, mistakes: str | None) -> Bundle:
@@ -144,8 +145,7 @@ def _loaded(config: Path) -> tuple[SiteConfig | None, str | None]:
 def _configuration(config: Path) -> bytes:
     content = read(config, LARGEST_FILE)
     if content and not is_configuration(content):
-        wrong = f"{config} has no [section] and no `key = value`: it may be a key or a token"
-        raise OperatorError(f"{wrong}; give the path of a site's file")
+        raise OperatorError(f"{config} {OTHER_FILE}; {A_SITES_FILE}")
     return content
 
 

@@ -6,12 +6,11 @@ from pathlib import Path
 from proxy.config import checks, listener, trust
 from proxy.config.mistakes import ABSENT, ConfigError, Mistake
 from proxy.config.model import SiteConfig
-from proxy.config.reading import Draft, read_draft, read_tree
+from proxy.config.reading import A_SITES_FILE, Draft, read_draft, read_tree
 from proxy.files import read
 
 LARGEST_FILE = 1 << 20
 """Bytes; a longer file is not a configuration."""
-_REMEDY = "give the path of a site's file"
 
 
 def load(path: Path, *, files: bool = True) -> SiteConfig:
@@ -49,10 +48,10 @@ def _read(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         wrong = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         forbidden = isinstance(error, PermissionError)
-        remedy = "run this as the site's user, or let this user read it" if forbidden else _REMEDY
+        remedy = "run this as the site's user, or let this user read it" if forbidden else A_SITES_FILE
         raise ConfigError(path, [Mistake((), ABSENT, wrong, remedy)]) from None
     if len(content) > LARGEST_FILE:
-        raise ConfigError(path, [Mistake((), ABSENT, "is larger than 1 MiB", _REMEDY)])
+        raise ConfigError(path, [Mistake((), ABSENT, "is larger than 1 MiB", A_SITES_FILE)])
     return content
 
 

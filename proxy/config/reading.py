@@ -67,6 +67,18 @@ class Draft:
 _TWICE = re.compile(r"Cannot declare \((.+?),?\) twice (.*)")
 _AGAIN = "Cannot overwrite a value "
 _AT_END = "(at end of document)"
+_SETTING = re.compile(rb"""^[ \t]*(?:\[+[ \t]*[\w"']|[\w."' \t-]+=[ \t]*[^=\s])""", re.MULTILINE)
+"""A line such as [section] or key = value, perhaps cut off; not base64, which ends with =."""
+OTHER_FILE = "has no [section] and no `key = value`: it may be a key, a certificate or a token"
+A_SITES_FILE = "give the path of a site's file"
+
+
+def is_configuration(content: bytes) -> bool:
+    """True if this may be a site's file, however broken: it sets something.
+
+    What is no configuration must not be shown at all: a key or a token that stands alone would not be recognised.
+    """
+    return _SETTING.search(content) is not None
 
 
 def read_tree(content: bytes) -> Table | Mistake:
@@ -79,7 +91,7 @@ def read_tree(content: bytes) -> Table | Mistake:
         line = content.count(b"\n", 0, error.start) + 1
         return Mistake((), ABSENT, f"line {line} is not UTF-8", "save the file as UTF-8")
     except tomllib.TOMLDecodeError as error:
-        return _not_toml(str(error))
+        return _not_toml(str(error)) if is_configuration(content) else Mistake((), ABSENT, OTHER_FILE, A_SITES_FILE)
     except (ValueError, RecursionError):
         return Mistake((), ABSENT, "has a number or a nesting beyond all measure", "remove it")
 

@@ -155,7 +155,7 @@ def test_of_a_token_by_mistake(isthmus: Isthmus, tmp_path: Path, bundle: Path, c
     shown = isthmus("support-bundle", file, "-o", bundle)
     assert shown.exit_code == 0
     assert "configuration.toml: missing: " in shown.stdout
-    assert f"{file} has no [section] and no `key = value`: it may be a key or a token" in shown.stdout
+    assert f"{file} has no [section] and no `key = value`: it may be a key, a certificate or a token" in shown.stdout
     found = parts(bundle)
     assert "configuration.toml" not in found
     assert not [part for part, held in found.items() if content.strip().encode("latin-1") in held]

@@ -258,6 +258,7 @@ WHOLE = [
     ("syntax", b"[site]\nname = = 1\n", "(at line 2, column 8)", "double quotes"),
     ("section twice", b"[site]\n[site]\n", "has section [site] a second time (at line 2, column 6)", "keep one [site]"),
     ("table and tables", b"[[peer]]\n[peer]\n", "has section [peer] a second time", "or write [[peer]] above each"),
+    ("a key", b"-----BEGIN PRIVATE KEY-----\nMIGHAgEA==\n", "it may be a key, a certificate or", "path of a site"),
     ("open quote", b"a = 'x\n[b]\n", "is not TOML: Expected", "finish what has no end"),
     ("key twice", b"a = 1\na = 2\n", "sets a key a second time (at line 2, column 6)", "keep one of the two"),
     ("not UTF-8", b'[site]\nname = "\xff"\n', "line 2 is not UTF-8", "save the file as UTF-8"),
