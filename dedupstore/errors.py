@@ -59,7 +59,8 @@ class StoreBusy(StoreError):
     """Another process owns the store."""
 
     def __init__(self, path: str, holder: str) -> None:
-        super().__init__(f"store {path} is in use by {holder}; stop that process or configure another path")
+        self.found = f"store {path} is in use by {holder}"
+        super().__init__(f"{self.found}; stop that process or configure another path")
 
 
 class StoreUnusable(StoreError):

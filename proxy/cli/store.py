@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from dedupstore import open_store, purge_store, verify_store
-from dedupstore.errors import StoreError
+from dedupstore.errors import StoreBusy, StoreError
 from dedupstore.store import ChunkStore
 from proxy.cli.api import asking
 from proxy.cli.cells import plain
@@ -86,7 +86,7 @@ def _figures(site: SiteConfig) -> dict[str, Any]:
     except OperatorError as error:
         if error.code != ExitCode.UNREACHABLE or site.store.mode == "memory":
             raise
-        with _opened(site, _existing(site, "stats")) as store:
+        with _opened(site, _existing(site, "stats"), busy=f", and there is {error.message}") as store:
             return asdict(store.figures())
     return figures if isinstance(figures, dict) else {}
 
@@ -125,9 +125,9 @@ def _existing(site: SiteConfig, action: str) -> Path:
 
 
 @contextmanager
-def _opened(site: SiteConfig, path: Path) -> Iterator[ChunkStore]:
+def _opened(site: SiteConfig, path: Path, *, busy: str) -> Iterator[ChunkStore]:
     """The store, opened to be looked at: nothing is set aside (`keep`), since it may be another release's, and warm."""
-    with _translated():
+    with _translated(busy):
         store = open_store(site.store.mode, site.store.size, path, site.store.cache, keep=True)
     try:
         _warn(store.alarms)
@@ -142,9 +142,12 @@ def _warn(alarms: Iterable[str]) -> None:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translated(busy: str = "; stop that process first") -> Iterator[None]:
+    """`busy`: what to tell whoever finds the store in use; another path, as for a site that starts, would not help."""
     try:
         yield
+    except StoreBusy as error:
+        raise OperatorError(f"{error.found}{busy}", ExitCode.STORE) from error
     except StoreError as error:
         raise OperatorError(str(error), ExitCode.STORE) from error
 

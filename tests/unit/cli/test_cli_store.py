@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pwd
+import re
 import struct
 import subprocess
 import sys
@@ -131,13 +132,21 @@ def test_stats_of_a_stopped_site_with_its_store_in_memory(isthmus: Isthmus, pair
     assert "is `isthmus serve" in shown.stderr
 
 
-@pytest.mark.parametrize("words", [("stats",), ("verify",), ("purge", "--yes")])
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        (("stats",), r", and there is no status of site west from .+: Connection refused; is .+ running\?"),
+        (("verify",), "; stop that process first"),
+        (("purge", "--yes"), "; stop that process first"),
+    ],
+)
 def test_a_store_that_somebody_holds(
-    isthmus: Isthmus, filled: Path, owner: subprocess.Popen[str], words: tuple[str, ...]
+    isthmus: Isthmus, filled: Path, owner: subprocess.Popen[str], words: tuple[str, ...], remedy: str
 ) -> None:
     shown = isthmus("store", words[0], filled, *words[1:])
     assert (shown.exit_code, shown.stdout) == (ExitCode.STORE, "")
-    assert f"store {filled.parent}/store is in use by process {owner.pid} on " in shown.stderr
+    held = rf"store {filled.parent}/store is in use by process {owner.pid} on \S+ since [\d:T+-]+"
+    assert re.search(rf"{held}{remedy}\n$", shown.stderr), shown.stderr
 
 
 def forbidden(path: Path) -> list[str]:
