@@ -108,11 +108,13 @@ class Api:
         except OtherCertificate as error:
             replaced = f"if that was replaced, have the site read it anew: {_RELOAD}"
             raise self._unreachable(f"{error}; {replaced}; otherwise it is another program") from None
-        except (OSError, HTTPException) as error:
-            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        except OSError as error:
+            reason = error.strerror or str(error) or type(error).__name__
             raise self._unreachable(
                 f"{reason}; is `{typed('isthmus', 'serve', self._config.source)}` running?"
             ) from None
+        except HTTPException:
+            raise self._unreachable("the answer is not HTTP; does another program listen there?") from None
         if response.status in _REFUSALS and (refusal := _refusal(body)):
             if response.status == HTTPStatus.UNAUTHORIZED and (
                 shown := find_token(self._config.status, control=control)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -335,6 +336,26 @@ def test_somebody_else_answers(
     result = isthmus("status", pair / "east.toml")
     assert result.exit_code == ExitCode.UNREACHABLE
     assert told in result.stderr
+
+
+@pytest.mark.parametrize("said", [b"SSH-2.0-server\r\n", b"\x15\x03\x03\0\x02\x02F"])
+def test_who_answers_speaks_something_else(isthmus: Isthmus, pair: Path, said: bytes) -> None:
+    """What it said, with its line break, was told as the reason."""
+    port = int((pair / "east.toml").read_text().split('[status]\nlisten = "127.0.0.1:')[1].split('"')[0])
+
+    def answer(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(4096)
+            connection.sendall(said)
+
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        other = threading.Thread(target=answer, args=[listener])
+        other.start()
+        result = isthmus("status", pair / "east.toml")
+        other.join()
+    assert result.exit_code == ExitCode.UNREACHABLE
+    assert result.stderr.endswith(f":{port}: the answer is not HTTP; does another program listen there?\n")
 
 
 def test_who_cannot_read_the_key_can_still_ask(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
