@@ -11,6 +11,7 @@ from typing import Any
 from proxy.cli.output import waiting
 from proxy.config.model import SiteConfig
 from proxy.errors import ExitCode, OperatorError
+from proxy.identity import IdentityFault, read_token
 from proxy.net.inquiry import TIMEOUT, Inquiry, OtherCertificate, find_token
 from proxy.text import printable, typed
 
@@ -116,10 +117,8 @@ class Api:
         except HTTPException:
             raise self._unreachable("the answer is not HTTP; does another program listen there?") from None
         if response.status in _REFUSALS and (refusal := _refusal(body)):
-            if response.status == HTTPStatus.UNAUTHORIZED and (
-                shown := find_token(self._config.status, control=control)
-            ):
-                refusal = self._unknown_token(shown[0])
+            if response.status == HTTPStatus.UNAUTHORIZED:
+                refusal = self._of_token(control=control)
             raise OperatorError(f"site {self._config.site.name} refuses {path}: {refusal}")
         if response.status != 200:
             http = f"HTTP {response.status} {printable(response.reason)}"
@@ -132,8 +131,22 @@ class Api:
             raise self._unreachable("the answer is not a status; does another program listen there?")
         return found
 
+    def _of_token(self, *, control: bool) -> str:
+        """Why it wants another token, or one. The listener's own words are for programs: which header to send."""
+        status = self._config.status
+        if shown := find_token(status, control=control):
+            return self._unknown_token(shown[0])
+        key, path = "status.token", status.token or status.control_token
+        if control or path is None:
+            key = "status.control_token" if control else key
+            return f"a token is needed, and {self._config.source} names none; name the file of the site's as {key}"
+        try:
+            read_token(path, key)
+        except IdentityFault as fault:
+            return f"a token is needed, but {fault}"
+        return self._unknown_token(path)  # which has become readable since
+
     def _unknown_token(self, path: Path) -> str:
-        """For a refused token: the listener's own words, "a token is needed", do not help whoever has shown one."""
         remedy = _RELOAD
         if self._config.status.control_token not in (None, path):
             remedy = typed("isthmus", "reload", self._config.source)

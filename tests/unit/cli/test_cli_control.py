@@ -63,6 +63,27 @@ def test_a_new_token_to_read_needs_no_signal(isthmus: Isthmus, pair: Path, east:
     assert f"have it read the file anew: isthmus reload {file}" in refusal
 
 
+@pytest.mark.parametrize("command", ["drain", "reload"])
+def test_the_site_has_a_token_that_the_file_does_not_name(
+    isthmus: Isthmus, pair: Path, east: StatusSite, command: str
+) -> None:
+    """As in a copy of its file. What header a program would send helps nobody here."""
+    east.answers({"site": "east"})
+    east.refuses_control({"error": "a token is needed", "remedy": "send Authorization"}, 401)
+    words = f"a token is needed, and {pair}/east.toml names none; name the file of the site's as status.control_token"
+    assert isthmus(command, pair / "east.toml").stderr == f"isthmus: site east refuses /api/v1/{command}: {words}\n"
+
+
+def test_a_token_that_cannot_be_used(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
+    (pair / "reading").write_text("r" * 32)
+    (pair / "reading").chmod(0o644)
+    file = pair / "east.toml"
+    file.write_text(file.read_text().replace("[status]\n", '[status]\ntoken = "reading"\n'))
+    east.answers({"error": "a token is needed", "remedy": "send Authorization"}, 401)
+    why = f"a token is needed, but {pair}/reading can be read or written by others than its owner; chmod 600"
+    assert why in isthmus("status", file).stderr
+
+
 def test_no_token_where_one_is_named(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
     token, file = pair / "east.token", pair / "east.toml"
     file.write_text(file.read_text().replace("[status]\n", '[status]\ncontrol_token = "east.token"\n'))

@@ -197,10 +197,10 @@ def test_each_reason_to_wait_is_told_once() -> None:
 
 
 def test_a_refusal_is_told_in_the_sites_words(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
-    east.answers({"error": "a token is needed", "remedy": "send\x1b[2J it"}, 401)
+    east.answers({"error": "too many requests", "remedy": "ask\x1b[2J less often"}, 429)
     shown = isthmus("events", pair / "east.toml")
     assert shown.exit_code == ExitCode.FAILED
-    assert shown.stderr == ("isthmus: site east refuses /api/v1/status: a token is needed; send\\x1b[2J it\n")
+    assert shown.stderr == ("isthmus: site east refuses /api/v1/status: too many requests; ask\\x1b[2J less often\n")
 
 
 def test_an_earlier_version(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:

@@ -109,10 +109,11 @@ def test_stats_of_a_running_site(
 def test_a_running_site_that_refuses(isthmus: Isthmus, filled: Path) -> None:
     west = StatusSite(filled)
     try:
-        west.answers({"error": "no token was given", "remedy": "give one"}, 401)
+        west.answers({"error": "a token is needed", "remedy": "send Authorization"}, 401)
         shown = isthmus("store", "stats", filled)
         assert shown.exit_code == ExitCode.FAILED
-        assert "refuses /api/v1/status: no token was given; give one" in shown.stderr
+        words = f"a token is needed, and {filled} names none; name the file of the site's as status.token"
+        assert shown.stderr.endswith(f"refuses /api/v1/status: {words}\n")
     finally:
         west.close()
 
