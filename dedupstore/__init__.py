@@ -59,7 +59,7 @@ class Verified(NamedTuple):
     dropped: int
     """Chunks that were not sound."""
     whole: bool
-    """True if nothing was dropped, lost or set aside."""
+    """True if all could be read, and nothing was dropped, lost or set aside."""
     alarms: tuple[str, ...]
     """What an operator must know, one sentence each."""
 
@@ -70,7 +70,8 @@ def verify_store(
     cache_bytes: int = CACHE_BYTES,
     progress: Callable[[int, int], None] | None = None,
 ) -> Verified:
-    """Walk over the index of a disk store, then read and verify every chunk; drop what is damaged.
+    """Walk over the index of a disk store, then read and verify every chunk; drop what is damaged, but nothing that
+    the disk does not give.
 
     `progress` is called with (done, all) containers. Raises StoreBusy or StoreUnusable.
     """

@@ -15,7 +15,7 @@ from dedupstore.change import Change
 from dedupstore.container import Container, Layout
 from dedupstore.disk_cache import MOST_UNWRITTEN
 from dedupstore.disk_reads import DiskReads
-from dedupstore.errors import DiskFull, FileTooLong, IndexFull, StoreFault, StoreUnusable
+from dedupstore.errors import Away, DiskFull, FileTooLong, IndexFull, StoreFault, StoreUnusable
 from dedupstore.opening import close_files, open_files
 from dedupstore.parts import warn_of_copies
 from dedupstore.pause import Pause
@@ -161,9 +161,15 @@ class DiskStore(DiskReads):
         with self._lock:
             containers = list(self._roster)
             scratch = self._take_memory()
-        sound, invalid = 0, self._figures.invalid
+        sound, unread, invalid = 0, 0, self._figures.invalid
         for done, container in enumerate(containers, 1):
-            sound += self._verify_container(container, scratch)
+            try:
+                sound += self._verify_container(container, scratch)
+            except Away:  # nor would it give any other
+                raise
+            except StoreFault as fault:
+                unread += 1
+                self._tell_of_unread(f"{unread} of {len(containers)}", fault)
             if progress:
                 progress(done, len(containers))
         self._slab.give(scratch)

@@ -101,13 +101,17 @@ class DiskCache(ContainerStore):
             if self._is_away:
                 return None
             try:
-                found = self._index.find(name)
+                return self._look_up(name)
             except StoreFault as fault:
                 self._index_failed(fault)
                 return None
-            if found is None or (container := found[0][0]) not in self._roster:
-                return None
-            return None if self._gone.lost.get(name) == container else found
+
+    def _look_up(self, name: bytes) -> tuple[Place, int] | None:
+        """Place and length of a chunk that is in the index, and not lost. The caller holds the lock."""
+        found = self._index.find(name)
+        if found is None or found[0][0] not in self._roster or self._gone.lost.get(name) == found[0][0]:
+            return None
+        return found
 
     def _recorded_belief(self, peer: bytes, container: int) -> int:
         try:

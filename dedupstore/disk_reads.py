@@ -177,8 +177,8 @@ class DiskReads(DiskCache):
         The caller holds the lock.
         """
         with suppress(StoreFault):
-            found = self._index.find(name)
-            return found is not None and found[0] == place and self._gone.lost.get(name) != place[0]
+            found = self._look_up(name)
+            return found is not None and found[0] == place
         return False
 
     def _abandon(self, container: int, fault: StoreFault) -> None:
@@ -236,7 +236,10 @@ class DiskReads(DiskCache):
     # Verifying: writer
 
     def _verify_container(self, container: int, scratch: memoryview) -> int:
-        """How many of its chunks are sound, as they are on the disk, even if the container is in memory as well."""
+        """How many of its chunks are sound, as they are on the disk, even if the container is in memory as well.
+
+        Raises StoreFault, and drops nothing, if the disk does not give the container: a part of it may be away.
+        """
         with self._lock:
             row = self._roster.get(container)
             held = self._containers.get(container)
@@ -245,9 +248,7 @@ class DiskReads(DiskCache):
         if row.settled or held is None:
             try:
                 held = self._file.load(row.slot, container, scratch)
-            except Away:  # that says nothing of any container
-                raise
-            except StoreFault as fault:
+            except Damaged as fault:
                 return self._verified_in_vain(container, fault)
         verdicts = [self._verify_chunk(held, entry, row) for entry in range(len(held.fingerprints))]
         if row.settled and row.entries and verdicts.count(None) == len(verdicts):
@@ -262,6 +263,12 @@ class DiskReads(DiskCache):
             self._abandon(container, fault)
         return 0
 
+    def _tell_of_unread(self, unread: str, fault: StoreFault) -> None:
+        self._alarms["read"] = (
+            f"{unread} containers of store {self._path} could not be read ({fault}); nothing of them was dropped."
+            " See to the disk, then verify again."
+        )
+
     def _verify_chunk(self, held: Container, entry: int, row: Row) -> bool | None:
         """Whether the chunk is sound; None if the store has it elsewhere, or not any more."""
         name, place = held.fingerprints[entry], (held.id, entry)
@@ -275,8 +282,9 @@ class DiskReads(DiskCache):
         return False
 
     def _indexed_place(self, name: bytes) -> Place | None:
-        """Where the chunk lies according to the index, whatever memory has. Takes the lock."""
-        found = self._find_elsewhere(name)
+        """Where the chunk lies according to the index, whatever memory has. Takes the lock. Raises StoreFault."""
+        with self._lock:
+            found = self._look_up(name)
         return None if found is None else found[0]
 
     def _recount(self, held: Container, row: Row, verdicts: list[bool | None]) -> None:

@@ -210,7 +210,8 @@ class ChunkStore(Protocol):
     def verify(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
         """Writer: read and verify everything; returns how many chunks are sound, and how many were dropped.
 
-        `progress` is called with (done, all) containers. Raises StoreFault if the disk gives nothing at all.
+        Nothing that cannot be read is dropped: an alarm says how much that is. `progress` is called with (done, all)
+        containers. Raises StoreFault if the disk gives nothing at all.
         """
 
     def close(self) -> None:

@@ -242,9 +242,9 @@ def verify(config: Path) -> int | None:
     """Verify every chunk of a disk store.
 
     The site must be stopped, and this be its user. Walks over every page of the index, then reads each chunk and
-    compares it with its fingerprint. Chunks that differ are dropped; where the index is damaged the whole store is set
-    aside, and an empty one takes its place (the peer is asked for what is needed). Either way the exit code is 1. Run
-    this after a disk was repaired or the store restored.
+    compares it with its fingerprint. Chunks that differ are dropped; those that the disk does not give are not. Where
+    the index is damaged the whole store is set aside, and an empty one takes its place (the peer is asked for what is
+    needed). In each case the exit code is 1. Run this after a disk was repaired or the store restored.
     """
     return _perform("store", config, action="verify")
 

@@ -40,7 +40,7 @@ def stats(config: Path, as_json: bool) -> None:
 
 
 def verify(config: Path) -> int:
-    """Verify every chunk; FAILED if something was dropped, lost or set aside."""
+    """Verify every chunk; FAILED if something was dropped, lost or set aside, or could not be read."""
     path, site = _disk_store(config, "verify")
     with _translated(), _progress() as progress:
         bar = progress.add_task("", total=None)

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 from blake3 import blake3
 
-from dedupstore import open_store
+from dedupstore import container_file, open_store
 from dedupstore.fingerprint import fingerprint
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from proxy.errors import ExitCode
 from tests.unit.cli.conftest import OUTLINE, Isthmus, StatusSite
+from tests.unit.dedupstore.stores import failing_but_for_the_superblock
 
 SIZE = 64 << 20
 CHUNKS = [bytes([number]) * 5000 for number in range(20)]
@@ -215,6 +216,21 @@ def test_verify_of_a_damaged_store(isthmus: Isthmus, filled: Path) -> None:
     shown = isthmus("store", "verify", filled)
     assert shown.exit_code == ExitCode.FAILED
     assert shown.stdout == "Sound chunks: 19. Damaged ones, which were dropped: 1.\n"
+    assert isthmus("store", "verify", filled).exit_code == 0
+
+
+def test_verify_of_a_store_that_the_disk_does_not_give(
+    isthmus: Isthmus, filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(container_file, "preadv", failing_but_for_the_superblock)
+    shown = isthmus("store", "verify", filled)
+    assert shown.exit_code == ExitCode.FAILED
+    assert shown.stderr == (
+        f"warning: 1 of 1 containers of store {filled.parent}/store could not be read (the disk failed: Input/output"
+        " error); nothing of them was dropped. See to the disk, then verify again.\n"
+    )
+    assert shown.stdout == "Sound chunks: 0. Damaged ones, which were dropped: 0.\n"
+    monkeypatch.undo()
     assert isthmus("store", "verify", filled).exit_code == 0
 
 

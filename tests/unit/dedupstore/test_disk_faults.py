@@ -10,7 +10,8 @@ import lmdb
 import pytest
 
 from dedupstore import container_file, open_store, verify_store
-from dedupstore.errors import ChunkInvalid, ChunkMissing, StoreUnusable
+from dedupstore.errors import ChunkInvalid, ChunkMissing, Damaged, StoreUnusable
+from dedupstore.index import Index
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, healthy, held, name_of, put
 from tests.patience import PATIENCE
@@ -401,17 +402,40 @@ def test_a_disk_that_gives_nothing_is_not_verified(filled: Path, disk: Disk, mon
     assert verify_store(filled, SIZE, 32 << 20) == (len(FIVE), 0, True, ())
 
 
-def test_what_a_disk_does_not_give_is_dropped_if_it_gives_anything_at_all(
-    store: ChunkStore, disk: Disk, monkeypatch: pytest.MonkeyPatch
+def test_verifying_drops_nothing_that_the_disk_does_not_give(
+    filled: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def bad_place(file: int, buffers: list[Any], offset: int) -> int:
-        if offset == 3 * CONTAINER_BYTES:
+    """A part of it may be away, as one of several that make up a volume: that half was dropped for good."""
+
+    def half_away(file: int, buffers: list[Any], offset: int) -> int:
+        if offset >= 3 * CONTAINER_BYTES:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return disk.preadv(file, buffers, offset)
 
-    fill(store, range(A_CONTAINER * SLOTS))
-    monkeypatch.setattr(container_file, "preadv", bad_place)
-    assert store.verify() == (A_CONTAINER * (SLOTS - 1), A_CONTAINER)
+    damage(filled, 2, 40960 + 7)
+    monkeypatch.setattr(container_file, "preadv", half_away)
+    found = verify_store(filled, SIZE, 32 << 20)
+    assert found[:3] == (2 * A_CONTAINER - 1, 1, False)
+    (alarm,) = found.alarms
+    assert alarm == (
+        f"3 of 5 containers of store {filled} could not be read (the disk failed: Input/output error); nothing of them"
+        " was dropped. See to the disk, then verify again."
+    )
+    monkeypatch.undo()
+    assert verify_store(filled, SIZE, 32 << 20) == (len(FIVE) - 1, 0, True, ())
+
+
+def test_verifying_drops_nothing_that_the_index_fails_to_name(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of its chunks was taken for one that lies elsewhere, and the whole container for another's."""
+
+    def failing(index: Index, name: bytes) -> None:
+        raise Damaged("the index is damaged")
+
+    monkeypatch.setattr(Index, "find", failing)
+    found = verify_store(filled, SIZE, 32 << 20)
+    assert found[:3] == (0, 0, False)
+    monkeypatch.undo()
+    assert verify_store(filled, SIZE, 32 << 20) == (len(FIVE), 0, True, ())
 
 
 def test_prefetch_brings_the_next_container(store: ChunkStore) -> None:
