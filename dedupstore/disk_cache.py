@@ -28,6 +28,10 @@ _FIRST_AWAY = 1.0
 _LONGEST_AWAY = 60.0
 """Seconds until a disk that gave nothing is tried again: at first, and at most."""
 
+FIRST_UNREAD = 60.0
+LONGEST_UNREAD = 3600.0
+"""Seconds until a container that a disk did not give is tried again: at first, and at most. Each try may take long."""
+
 _FIRST_PAUSE = 10.0
 _LONGEST_PAUSE = 640.0
 """Seconds without learning after the disk failed: at first, and after many times in a row. Each try may cost the oldest
@@ -83,6 +87,8 @@ class DiskCache(ContainerStore):
         """While nothing can be read: the store then has what is in memory, learns nothing, and drops nothing."""
         self._away = Pause(clock, _FIRST_AWAY, _LONGEST_AWAY)
         """While this holds, a disk that gave nothing is not tried again."""
+        self._unread: dict[int, Pause] = {}
+        """Containers that the disk did not give, each with the pause for which it is not asked for again."""
         self._doubtful = False
         """Whether the index is damaged, so that the next opening has to walk over it."""
         self._given_up = False
@@ -101,10 +107,11 @@ class DiskCache(ContainerStore):
             if self._is_away:
                 return None
             try:
-                return self._look_up(name)
+                found = self._look_up(name)
             except StoreFault as fault:
                 self._index_failed(fault)
                 return None
+            return None if found is None or self._passed_over(found[0][0]) else found
 
     def _look_up(self, name: bytes) -> tuple[Place, int] | None:
         """Place and length of a chunk that is in the index, and not lost. The caller holds the lock."""
@@ -112,6 +119,10 @@ class DiskCache(ContainerStore):
         if found is None or found[0][0] not in self._roster or self._gone.lost.get(name) == found[0][0]:
             return None
         return found
+
+    def _passed_over(self, container: int) -> bool:
+        """True while the container is not asked for, since the disk did not give it. The caller holds the lock."""
+        return container in self._unread and self._unread[container].holds
 
     def _recorded_belief(self, peer: bytes, container: int) -> int:
         try:
@@ -199,6 +210,7 @@ class DiskCache(ContainerStore):
 
     def _forget(self, container: int) -> Container | None:
         self._beliefs.forget(container)
+        self._unread.pop(container, None)
         return self._release(container)
 
     def _release(self, container: int) -> Container | None:

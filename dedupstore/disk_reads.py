@@ -8,10 +8,11 @@ from typing import TypeVar
 
 from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.container import Container
-from dedupstore.disk_cache import DiskCache
+from dedupstore.disk_cache import FIRST_UNREAD, LONGEST_UNREAD, DiskCache
 from dedupstore.errors import Away, Damaged, StoreFault
 from dedupstore.fingerprint import fingerprint
 from dedupstore.opening import StoreFiles
+from dedupstore.pause import Pause
 from dedupstore.roster import Row
 from dedupstore.store import Place, StoreFigures
 
@@ -28,8 +29,8 @@ class DiskReads(DiskCache):
         super().__init__(files, figures, cache_bytes, clock)
         self._read_ahead = 0
         """Bytes of the index file that were read ahead."""
-        self._dropped_last = False
-        """Whether the container that the disk was last asked for was dropped."""
+        self._failed_last = False
+        """Whether the container that the disk was last asked for could not be had."""
 
     # Reader; methods that begin with an underscore: writer, too
 
@@ -104,7 +105,7 @@ class DiskReads(DiskCache):
             container, entry, offset, length = self._index.locate(name) or (0, 0, 0, 0)
             row = self._roster.get(container)
             most = self._layout.slot_bytes - self._layout.data_offset
-            if row is None or not row.settled or container in self._containers:
+            if row is None or not row.settled or container in self._containers or self._passed_over(container):
                 return None
             fits = 0 < length <= min(LARGEST_CHUNK, most - offset)
             return ((container, entry), row.slot, offset, length) if fits else None
@@ -114,7 +115,9 @@ class DiskReads(DiskCache):
         """Load a container. `measured`: count how many of its chunks are read then."""
         with self._lock:
             row = self._roster.get(container)
-            if row is None or not row.settled or container in self._containers or self._is_away:
+            if row is None or not row.settled or container in self._containers:
+                return
+            if self._is_away or self._passed_over(container):
                 return
             memory = self._take_memory()
         loaded = self._from_disk(container, partial(self._file.load, row.slot, container, memory))
@@ -127,23 +130,26 @@ class DiskReads(DiskCache):
                 self._scatter.loaded(container, measured=measured)
 
     def _from_disk(self, container: int, read: Callable[[], T]) -> T | None:
-        """What is read of a container. None if it cannot be read, and so was dropped; or if the disk is away.
+        """What is read of a container. None if it is damaged, and so was dropped; or if the disk does not give it.
 
-        It is, too, if it gives the superblock but has given no container since one was dropped: a part of it may be
-        away, and each container there that is asked for meanwhile would be dropped.
+        The disk is taken to be away, too, if it gives the superblock but not two containers in a row: a part of it may
+        be, and to ask for each container there may take long.
         """
         try:
             found = read()
         except StoreFault as fault:
             with self._lock:
-                if isinstance(fault, Away) or (self._dropped_last and not isinstance(fault, Damaged)):
+                if isinstance(fault, Damaged):
+                    self._abandon(container)
+                elif isinstance(fault, Away) or (self._failed_last and container not in self._unread):
                     self._go_away(fault)
                 else:
-                    self._abandon(container, fault)
-                    self._dropped_last = True
+                    self._pass_over(container, fault)
+                self._failed_last = True
             return None
         with self._lock:
-            self._dropped_last = False
+            self._failed_last = False
+            self._unread.pop(container, None)
             self._alarms.pop("read", None)
             self._figures.loads += 1
         return found
@@ -181,8 +187,8 @@ class DiskReads(DiskCache):
             return found is not None and found[0] == place
         return False
 
-    def _abandon(self, container: int, fault: StoreFault) -> None:
-        """Drop a container that cannot be read: its chunks are lost, its slot is free. The caller holds the lock."""
+    def _abandon(self, container: int) -> None:
+        """Drop a container that is damaged: its chunks are lost, its slot is free. The caller holds the lock."""
         if container not in self._roster:
             return
         self._forget(container)
@@ -190,8 +196,16 @@ class DiskReads(DiskCache):
         self._slots.give(row.slot)
         self._gone.remove(container, [])
         self._figures.invalid += row.entries
-        if not isinstance(fault, Damaged):
-            self._alarms["read"] = f"Chunks of store {self._path} cannot be read and are dropped ({fault}); see to it."
+
+    def _pass_over(self, container: int, fault: StoreFault) -> None:
+        """Do without a container that the disk does not give now. The caller holds the lock."""
+        if container not in self._roster:
+            return
+        self._unread.setdefault(container, Pause(self._clock, FIRST_UNREAD, LONGEST_UNREAD)).begin()
+        self._alarms["read"] = (
+            f"Chunks of store {self._path} cannot be read ({fault}); see to the disk. They are tried again, after a"
+            " minute at first."
+        )
 
     def _go_away(self, fault: StoreFault) -> None:
         self._is_away = True
@@ -216,7 +230,7 @@ class DiskReads(DiskCache):
                 self._is_away = False
                 self._alarms.pop("away", None)
                 self._away.end()
-                self._dropped_last = False
+                self._failed_last = False
 
     def _names(self, container: int) -> list[bytes]:
         with self._lock:
@@ -248,19 +262,18 @@ class DiskReads(DiskCache):
         if row.settled or held is None:
             try:
                 held = self._file.load(row.slot, container, scratch)
-            except Damaged as fault:
-                return self._verified_in_vain(container, fault)
+            except Damaged:
+                return self._verified_in_vain(container)
         verdicts = [self._verify_chunk(held, entry, row) for entry in range(len(held.fingerprints))]
         if row.settled and row.entries and verdicts.count(None) == len(verdicts):
-            stale = Damaged(f"container {container} lists other chunks than the index")
-            return self._verified_in_vain(container, stale)
+            return self._verified_in_vain(container)  # it lists other chunks than the index
         if row.settled:
             self._recount(held, row, verdicts)
         return verdicts.count(True)
 
-    def _verified_in_vain(self, container: int, fault: StoreFault) -> int:
+    def _verified_in_vain(self, container: int) -> int:
         with self._lock:
-            self._abandon(container, fault)
+            self._abandon(container)
         return 0
 
     def _tell_of_unread(self, unread: str, fault: StoreFault) -> None:

@@ -121,8 +121,8 @@ class ChunkStore(Protocol):
         """Reader: fetch the chunk's container (its neighbours come along), so that `read` can answer.
 
         If reads are scattered, it may fetch the chunk alone, unless `whole` says that its neighbours are wanted, too. A
-        container that cannot be read is dropped, or while its disk gives nothing at all not found, so that `read` then
-        raises ChunkMissing. Never raises.
+        container that is damaged is dropped, and what the disk does not give is not found for a while, so that `read`
+        then raises ChunkMissing. Never raises.
 
         `soon`: chunks that will be loaded next. The disk may be told to read them, without waiting for that.
         """

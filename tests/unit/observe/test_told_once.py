@@ -51,7 +51,7 @@ def test_a_disk_that_fails_now_and_then_is_told_once_and_is_well_after_a_minute_
     """Each read or write that succeeds ends the store's alarm, though others fail."""
     site = Site()
     for _ in range(30):
-        site.pass_(changed(store=store(alarms=["Chunks of store x cannot be read and are dropped"])))
+        site.pass_(changed(store=store(alarms=["Chunks of store x cannot be read"])))
         site.pass_(changed(), 58)
     assert site.told == ["IST-101", "IST-301"]
     site.pass_(changed(), 2)
