@@ -60,6 +60,10 @@ class ContainerStore(ABC):
         """The chunk, unverified, if it was read alone and its container is not in memory."""
         return None
 
+    def _missing(self, name: bytes) -> ChunkMissing:
+        """The error that says that the chunk is not found."""
+        return ChunkMissing(name)
+
     @abstractmethod
     def _begin_container(self, writer: int) -> Container | None:
         """Seal the writer's container, if any; returns an empty one, or None without room. The caller has the lock."""
@@ -149,7 +153,7 @@ class ContainerStore(ABC):
         if place is None:
             found = self._find_elsewhere(name)
             if found is None:
-                raise ChunkMissing(name)
+                raise self._missing(name)
             place, length = found
             alone = self._read_alone(name, place)
             if alone is None:

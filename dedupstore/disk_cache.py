@@ -7,7 +7,7 @@ from dedupstore.beliefs import RecordedBeliefs
 from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.container import Container, Slab
 from dedupstore.container_store import ContainerStore
-from dedupstore.errors import Damaged, IndexGivenUp, StoreFault
+from dedupstore.errors import ChunkAway, ChunkMissing, Damaged, IndexGivenUp, StoreFault
 from dedupstore.gone import Gone
 from dedupstore.opening import StoreFiles
 from dedupstore.pause import Pause
@@ -28,7 +28,7 @@ _FIRST_AWAY = 1.0
 _LONGEST_AWAY = 60.0
 """Seconds until a disk that gave nothing is tried again: at first, and at most."""
 
-FIRST_UNREAD = 60.0
+FIRST_UNREAD = 1.0
 LONGEST_UNREAD = 3600.0
 """Seconds until a container that a disk did not give is tried again: at first, and at most. Each try may take long."""
 
@@ -123,6 +123,9 @@ class DiskCache(ContainerStore):
     def _passed_over(self, container: int) -> bool:
         """True while the container is not asked for, since the disk did not give it. The caller holds the lock."""
         return container in self._unread and self._unread[container].holds
+
+    def _missing(self, name: bytes) -> ChunkMissing:
+        return ChunkAway(name) if self._is_away or self._unread else ChunkMissing(name)
 
     def _recorded_belief(self, peer: bytes, container: int) -> int:
         try:

@@ -203,8 +203,8 @@ class DiskReads(DiskCache):
             return
         self._unread.setdefault(container, Pause(self._clock, FIRST_UNREAD, LONGEST_UNREAD)).begin()
         self._alarms["read"] = (
-            f"Chunks of store {self._path} cannot be read ({fault}); see to the disk. They are tried again, after a"
-            " minute at first."
+            f"Chunks of store {self._path} cannot be read ({fault}); see to the disk. They are tried again, less and"
+            " less often."
         )
 
     def _go_away(self, fault: StoreFault) -> None:

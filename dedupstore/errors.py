@@ -19,6 +19,10 @@ class ChunkMissing(StoreError):
         self.fingerprint = fingerprint
 
 
+class ChunkAway(ChunkMissing):
+    """The store does not find the chunk, but its disk gives nothing, or not all that it has: the chunk may be there."""
+
+
 class ChunkInvalid(StoreError):
     """What lay in the chunk's place does not match its fingerprint; the store has dropped it."""
 

@@ -109,7 +109,7 @@ class ChunkStore(Protocol):
     def read(self, fingerprint: bytes) -> bytes | None:
         """A copy of the chunk, verified after copying. None: its container must be loaded first.
 
-        Raises ChunkMissing or ChunkInvalid.
+        Raises ChunkMissing (ChunkAway if the disk may give it later) or ChunkInvalid.
         """
 
     def read_behind(self, place: Place, fingerprints: Sequence[bytes], most: int) -> tuple[int, bytes]:
@@ -121,8 +121,8 @@ class ChunkStore(Protocol):
         """Reader: fetch the chunk's container (its neighbours come along), so that `read` can answer.
 
         If reads are scattered, it may fetch the chunk alone, unless `whole` says that its neighbours are wanted, too. A
-        container that is damaged is dropped, and what the disk does not give is not found for a while, so that `read`
-        then raises ChunkMissing. Never raises.
+        container that is damaged is dropped, so that `read` then raises ChunkMissing; what the disk does not give is
+        not found for a while, so that it raises ChunkAway. Never raises.
 
         `soon`: chunks that will be loaded next. The disk may be told to read them, without waiting for that.
         """

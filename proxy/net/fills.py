@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from dedupstore.errors import StoreError
+from dedupstore.errors import ChunkAway, StoreError
 from proxy.net.reading import Reading
 from proxy.net.worker import StoreWorker
 from proxy.protocol.streams import Streams
@@ -21,6 +21,9 @@ AT_ONCE = 64
 
 _LOADS_MAX = 8
 """How often a chunk is loaded, at most: before it is read, other chunks may have driven it out of the cache again."""
+_AWAY_SECONDS = 1.0
+"""Seconds until a chunk is tried again that the disk does not give now, and may give soon. Each try counts as a load,
+so that a stream whose chunk the disk never gives is reset, and begins anew."""
 _LOADS_AHEAD = 4
 """Chunks that are loaded before they can be sent, at most. A cache has room for few containers: if each of hundreds of
 streams loaded one, those of the others would always drive it out before the stream's turn came."""
@@ -60,7 +63,8 @@ class Fills:
         self._loop = asyncio.get_running_loop()
         self._missed: dict[FillSource, _Missed] = {}
         self._turns: deque[FillSource] = deque()
-        """Sources that may have a FILL to send now; the others are in one of the following, or their chunk is loading.
+        """Sources that may have a FILL to send now. The others are in one of the following, or their chunk is loading
+        or waits for the disk.
         """
         self._ready: deque[FillSource] = deque()
         """Sources whose next chunk has just been loaded: they go before `_turns`."""
@@ -124,11 +128,15 @@ class Fills:
             missed.loads = 0  # the chunk is not read at once: it does not count if the cache drops it before
             return
         name = missed.names[0]
-        data = relay.listed(name) or self._read(name)
+        wait = self._cold.append
+        try:
+            data = relay.listed(name) or self._read(name)
+        except ChunkAway:
+            data, wait = None, self._wait_for_disk
         if data is None and missed.loads < _LOADS_MAX:
             missed.loads += 1
             relay.loading(True)
-            self._cold.append(relay)
+            wait(relay)
             return
         del missed.names[0]
         missed.loads = 0
@@ -139,9 +147,14 @@ class Fills:
         relay.fill(name, data or b"")
 
     def _read(self, name: bytes) -> bytes | None:
-        """Read a chunk from the store. None: it has to be loaded first; empty: the store no longer has it."""
+        """Read a chunk from the store. None: it has to be loaded first; empty: the store no longer has it.
+
+        Raises ChunkAway.
+        """
         try:
             data = self._worker.store.read(name)
+        except ChunkAway:
+            raise
         except StoreError:
             return b""
         self._reading.gave(len(data or b""))
@@ -152,6 +165,16 @@ class Fills:
             relay = self._cold.popleft()
             self._loading += 1
             self._worker.load(self._missed[relay].names[0], partial(self._loaded, relay), self._reading)
+
+    def _wait_for_disk(self, relay: FillSource) -> None:
+        self._loop.call_later(_AWAY_SECONDS, self._try_again, relay)
+
+    def _try_again(self, relay: FillSource) -> None:
+        if relay in self._missed:
+            relay.loading(False)
+            self._turns.append(relay)
+            self.go_on()
+            self._pump()
 
     def _loaded(self, relay: FillSource) -> None:
         self._loading -= 1

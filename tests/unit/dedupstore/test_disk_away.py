@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dedupstore import container_file, open_store
-from dedupstore.errors import ChunkMissing
+from dedupstore.errors import ChunkAway, ChunkMissing
 from dedupstore.store import ChunkStore
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of, put
 from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk
@@ -48,7 +48,7 @@ def test_while_the_disk_gives_nothing_there_is_what_is_in_memory(full: ChunkStor
     (alarm,) = full.alarms
     assert "waits for its disk, which gives nothing (the disk failed: Input/output error)" in alarm
     assert "restart if this stays though it works again" in alarm
-    with pytest.raises(ChunkMissing):
+    with pytest.raises(ChunkAway):
         full.read(COLD)
     disk.reads = 0
     full.load(COLD, soon=[name_of(A_CONTAINER)])
@@ -71,6 +71,9 @@ def test_a_disk_that_is_back_after_two_seconds_has_cost_nothing(full: ChunkStore
     comes_back(full, disk, clock)
     assert healthy(full)
     assert [fetch(full, name_of(number)) for number in WRITTEN] == [chunk(number) for number in WRITTEN]
+    with pytest.raises(ChunkMissing) as caught:
+        full.read(name_of(123_456))
+    assert not isinstance(caught.value, ChunkAway)
     assert (full.figures().invalid, full.figures().chunks) == (0, len(WRITTEN))
     assert put(full, 2000) is not None
 

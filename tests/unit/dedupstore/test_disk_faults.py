@@ -10,7 +10,7 @@ import lmdb
 import pytest
 
 from dedupstore import container_file, open_store, verify_store
-from dedupstore.errors import ChunkInvalid, ChunkMissing, Damaged, StoreUnusable
+from dedupstore.errors import ChunkAway, ChunkInvalid, ChunkMissing, Damaged, StoreUnusable
 from dedupstore.index import Index
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, healthy, held, name_of, put
@@ -172,7 +172,7 @@ def test_a_disk_that_stalls_does_not_stop_the_loop(
     assert held(store, range(A_CONTAINER)) == list(range(A_CONTAINER))
 
 
-def test_a_container_that_cannot_be_read_is_passed_over_for_a_minute(
+def test_a_container_that_cannot_be_read_is_passed_over_for_a_while(
     store: ChunkStore, disk: Disk, clock: Clock
 ) -> None:
     """It was dropped, though the part of the disk where it lies may only be away for a moment."""
@@ -181,7 +181,7 @@ def test_a_container_that_cannot_be_read_is_passed_over_for_a_minute(
     assert store.read(name_of(0)) is None
     disk.slots_error = errno.EIO
     store.load(name_of(0))
-    with pytest.raises(ChunkMissing):
+    with pytest.raises(ChunkAway):
         store.read(name_of(0))
     (alarm,) = store.alarms
     assert "cannot be read (the disk failed: Input/output error); see to the disk." in alarm
@@ -192,7 +192,7 @@ def test_a_container_that_cannot_be_read_is_passed_over_for_a_minute(
     assert held(store, ALL) == list(ALL[A_CONTAINER:])
     evict_from_cache(store)
     assert healthy(store)
-    clock.now += 61
+    clock.now += 1
     assert [fetch(store, name_of(number)) for number in ALL[:A_CONTAINER]] == [chunk(n) for n in ALL[:A_CONTAINER]]
     assert store.figures().invalid == 0
 
@@ -209,7 +209,7 @@ def test_a_container_that_stays_unreadable_is_tried_less_and_less(store: ChunkSt
         tries += disk.reads > 0
         disk.slots_error = 0
         evict_from_cache(store)
-    assert 24 <= tries <= 30
+    assert 24 <= tries <= 40
     assert healthy(store)
 
 
@@ -224,7 +224,7 @@ def test_what_could_not_be_read_is_learned_anew(store: ChunkStore, disk: Disk, c
     assert anew is not None
     assert anew[0] == SLOTS + 1
     fill(store, range(1000, 1000 + A_CONTAINER - 1))
-    clock.now += 61
+    clock.now += 1
     for number in [*ALL[A_CONTAINER:], 0, 1]:
         if store.find(name_of(number)):
             assert fetch(store, name_of(number)) == chunk(number)

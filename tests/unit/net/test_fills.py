@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from dedupstore.errors import ChunkMissing
+from dedupstore.errors import ChunkAway, ChunkMissing
 from proxy.net.fills import AT_ONCE, Fills
 from proxy.net.reading import Reading
 from proxy.net.worker import StoreWorker
@@ -30,12 +30,15 @@ class Worker:
         self.reads = 0
         self.gone: set[bytes] = set()
         self.cold: set[bytes] = set()
+        self.away: set[bytes] = set()
         self.loading: list[tuple[bytes, Callable[[], None]]] = []
 
     def read(self, name: bytes) -> bytes | None:
         self.reads += 1
         if name in self.gone:
             raise ChunkMissing(name)
+        if name in self.away:
+            raise ChunkAway(name)
         return None if name in self.cold else bytes(self.length)
 
     def load(self, name: bytes, call: Callable[[], None], party: object) -> None:
@@ -55,6 +58,7 @@ class Relay:
     def __init__(self, script: Script, stream: int) -> None:
         self.stream = stream
         self.filled: list[bytes] = []
+        self.gone: list[bytes] = []
         self.lists: dict[bytes, bytes] = {}
         self.loads: list[bool] = []
         self._script = script
@@ -64,6 +68,8 @@ class Relay:
 
     def fill(self, name: bytes, data: bytes) -> None:
         self.filled.append(name)
+        if not data:
+            self.gone.append(name)
         self._script.tunnel.streams.send_fill(self.stream, name, data)
 
     def loading(self, loading: bool) -> None:
@@ -210,6 +216,35 @@ def test_what_the_disk_never_brings_and_what_is_gone_is_said_to_be(stage: Stage)
     while stage.worker.loading:
         stage.worker.loaded(in_vain=True)
     assert stage.script.take() == ["FILL 1#1 0", "FILL 1#2 0"]
+
+
+def test_a_disk_that_is_away_for_a_moment_is_waited_for(stage: Stage, loop: Loop) -> None:
+    """The stream was reset: both sides were said to hold the chunk no longer."""
+    names = [number.to_bytes(32, "big") for number in range(3)]
+    stage.worker.away = {names[0]}
+    stage.miss(stage.one, 0, 1)
+    stage.miss(stage.other, 2)
+    loop.run(3.0)
+    assert (stage.one.filled, stage.other.filled) == ([], [names[2]])
+    assert stage.one.loads[-2:] == [False, True], "it says what it waits for"
+    stage.worker.away.clear()
+    stage.worker.cold = {names[0]}
+    loop.run(1.0)
+    stage.worker.loaded()
+    assert (stage.one.filled, stage.one.gone, stage.one.loads[-1]) == (names[:2], [], False)
+
+
+def test_a_disk_that_stays_away_is_not_waited_for_for_ever(stage: Stage, loop: Loop) -> None:
+    names = [number.to_bytes(32, "big") for number in range(2)]
+    stage.worker.away = {names[0]}
+    stage.miss(stage.one, 0, 1)
+    loop.run(60.0)
+    assert (stage.one.filled, stage.one.gone) == (names, names[:1])
+    stage.worker.away = {names[1]}
+    stage.miss(stage.one, 1)
+    stage.fills.drop(stage.one)
+    loop.run(60.0)
+    assert stage.one.filled == names, "nothing goes for a stream that has ended meanwhile"
 
 
 def test_nothing_is_sent_for_a_stream_that_has_ended(stage: Stage) -> None:
