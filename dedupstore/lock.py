@@ -3,7 +3,7 @@
 import errno
 import fcntl
 import os
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -41,7 +41,8 @@ def _written(file: int) -> str:
 
 
 class StoreLock:
-    """The `lock` file of a store, held until `release` or the end of the process.
+    """The `lock` file of a store, held until `release` or the end of the process. So is the directory: if somebody
+    deleted the file meanwhile, two processes would write over each other's containers.
 
     The file names its holder until an orderly release; so if it names one while nobody holds it, the last holder died.
     An orderly release leaves blanks in place of the name: if the file were cut to nothing, a disk that is full by then
@@ -52,12 +53,16 @@ class StoreLock:
         """Take the lock. Raises StoreBusy, which names the holder, StoreUnusable, or OSError."""
         refuse_loose_ends(directory, "lock")
         refuse_all_but_files(directory, "lock")
-        self._file = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
+        with ExitStack() as files:
+            self._file = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            files.callback(os.close, self._file)
             self._take(directory)
-        except BaseException:
-            os.close(self._file)
-            raise
+            files.callback(os.close, self._take_directory(directory))
+            self.orphaned = bool(_written(self._file))
+            """Whether the last holder died, or left the store as if it had."""
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            self._write(f"process {os.getpid()} on {os.uname().nodename} since {now}")
+            self._files = files.pop_all()
 
     def _take(self, directory: Path) -> None:
         try:
@@ -68,10 +73,17 @@ class StoreLock:
             if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP):
                 raise
             raise StoreUnusable(f"store {directory} is on a file system without locks; use a local disk") from error
-        self.orphaned = bool(_written(self._file))
-        """Whether the last holder died, or left the store as if it had."""
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        self._write(f"process {os.getpid()} on {os.uname().nodename} since {now}")
+
+    def _take_directory(self, directory: Path) -> int:
+        taken = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(taken, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(taken)
+            raise StoreBusy(str(directory), "another process, whose file `lock` was deleted") from error
+        except OSError:  # some file systems lock files only
+            pass
+        return taken
 
     def _write(self, holder: str) -> None:
         os.pwrite(self._file, f"{holder:<{_BYTES - 1}}\n".encode(), 0)
@@ -81,4 +93,4 @@ class StoreLock:
         if orderly:
             with suppress(OSError):  # if this fails, the next holder walks over the index without need
                 self._write("")
-        os.close(self._file)
+        self._files.close()
