@@ -103,23 +103,21 @@ class DiskStore(DiskReads):
     @property
     def write_due(self) -> bool:
         """As ChunkStore says."""
-        return super().write_due or any(
-            due() for due in (self._return_due, self._look_due, self._probe_due, self._growth_due)
-        )
+        return super().write_due or self._return_due or self._look_due or self._probe_due or self._growth_due
 
     def write(self) -> None:
         """As ChunkStore says."""
-        if self._return_due():
+        if self._return_due:
             self._return()
         if self._is_away:
             with self._lock:
                 self._unlearn(list(self._sealed.values()))
             return
-        if self._look_due():
+        if self._look_due:
             self._look()
-        if self._probe_due():
+        if self._probe_due:
             self._probe()
-        if self._growth_due():
+        if self._growth_due:
             self._grow()
         for containers in self._transactions():
             self._write_together(containers)
@@ -213,6 +211,7 @@ class DiskStore(DiskReads):
         if unrecorded:  # went for a full disk, and what it gave back may be room to say so in the index
             self.write()
 
+    @property
     def _look_due(self) -> bool:
         return "set-aside" in self._alarms and not (self._doubtful or self._failing.holds or self._looking.holds)
 
@@ -221,6 +220,7 @@ class DiskStore(DiskReads):
         with suppress(OSError):
             warn_of_copies(self._path, self._alarms)
 
+    @property
     def _probe_due(self) -> bool:
         failing = "write" in self._alarms or ("index" in self._alarms and not self._doubtful)
         return failing and not (self._sealed or self._learns_nothing)
@@ -236,6 +236,7 @@ class DiskStore(DiskReads):
         else:
             self._has_taken()
 
+    @property
     def _growth_due(self) -> bool:
         return self._slots.limit < self._most and not (self._failing.holds or self._standing.holds)
 

@@ -215,6 +215,7 @@ class DiskReads(DiskCache):
         )
         self._away.begin()
 
+    @property
     def _return_due(self) -> bool:
         return self._is_away and not self._away.holds
 
