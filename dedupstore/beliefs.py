@@ -108,8 +108,9 @@ class RecordedBeliefs(Beliefs):
     """Bitmaps in memory, beyond which those that are recorded are dropped; about 300 bytes each."""
 
     def __init__(
-        self, clock: Callable[[], float], peers: dict[bytes, PeerNote], recorded: Callable[[bytes, int], int]
+        self, clock: Callable[[], float], peers: dict[bytes, PeerNote], recorded: Callable[[bytes, int], int | None]
     ) -> None:
+        """`recorded`: what the record has of that peer and container; None if it cannot be asked now."""
         super().__init__(clock)
         self.peers.update(peers)
         self._recorded = recorded
@@ -124,6 +125,8 @@ class RecordedBeliefs(Beliefs):
         if bits is None:
             outdated = peer in self._disbelieved or peer in self._under_way.disbelieved or peer not in self.peers
             bits = 0 if outdated else self._recorded(peer, container)
+            if bits is None:
+                return 0
             self._hold(peer, container, bits)
         return bits
 

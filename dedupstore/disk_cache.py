@@ -84,7 +84,8 @@ class DiskCache(ContainerStore):
         self._failing = Pause(clock, _FIRST_PAUSE, _LONGEST_PAUSE)
         """While this holds, nothing is learned."""
         self._is_away = False
-        """While nothing can be read: the store then has what is in memory, learns nothing, and drops nothing."""
+        """While nothing can be read: the store then has what is in memory, learns nothing, and drops nothing. It looks
+        up nothing in the index: a page of that mapped file which the disk does not give would end the process."""
         self._away = Pause(clock, _FIRST_AWAY, _LONGEST_AWAY)
         """While this holds, a disk that gave nothing is not tried again."""
         self._unread: dict[int, Pause] = {}
@@ -127,12 +128,14 @@ class DiskCache(ContainerStore):
     def _missing(self, name: bytes) -> ChunkMissing:
         return ChunkAway(name) if self._is_away or self._unread else ChunkMissing(name)
 
-    def _recorded_belief(self, peer: bytes, container: int) -> int:
+    def _recorded_belief(self, peer: bytes, container: int) -> int | None:
+        if self._is_away:
+            return None
         try:
             return self._index.belief(peer, container)
         except StoreFault as fault:
             self._index_failed(fault)
-            return 0
+            return None
 
     def _index_failed(self, fault: StoreFault) -> None:
         self._doubtful |= isinstance(fault, Damaged)

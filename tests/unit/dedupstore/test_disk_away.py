@@ -9,11 +9,13 @@ import pytest
 
 from dedupstore import container_file, open_store
 from dedupstore.errors import ChunkAway, ChunkMissing
+from dedupstore.index import Index
 from dedupstore.store import ChunkStore
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of, put
 from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk
 from tests.unit.dedupstore.stores import SIZE
 
+PEER = b"p" * 16
 ALL = range(A_CONTAINER * SLOTS)
 OPEN = ALL[-A_CONTAINER:]
 """In the container that is being filled."""
@@ -55,6 +57,27 @@ def test_while_the_disk_gives_nothing_there_is_what_is_in_memory(full: ChunkStor
     full.prefetch(name_of(0))
     assert (full.find(COLD), disk.reads) == (None, 0)
     assert [full.read(name_of(number)) for number in OPEN] == [chunk(number) for number in OPEN]
+
+
+def test_while_the_disk_gives_nothing_belief_is_not_looked_up(
+    tmp_path: Path, disk: Disk, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page of the index that the disk did not give ended the process (SIGBUS). And later it is as it was."""
+    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    fill(store, ALL)
+    store.remember(PEER, b"epoch--1")
+    store.believe(PEER, 1, 0b101)
+    store.close()
+    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    fetch(store, name_of(0))
+    goes_away(store, disk)
+    with monkeypatch.context() as patch:
+        patch.setattr(Index, "belief", lambda *_: pytest.fail("the index was asked"))
+        assert store.find(name_of(0)) == (1, 0)
+        assert store.belief(PEER, 1) == 0
+    comes_back(store, disk, clock)
+    assert store.belief(PEER, 1) == 0b101
+    store.close()
 
 
 def test_a_disk_that_is_back_after_two_seconds_has_cost_nothing(full: ChunkStore, disk: Disk, clock: Clock) -> None:
