@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 
 from dedupstore.beliefs import RecordedBeliefs
 from dedupstore.chunker import LARGEST_CHUNK
@@ -13,7 +14,7 @@ from dedupstore.opening import StoreFiles
 from dedupstore.pause import Pause
 from dedupstore.roster import Row
 from dedupstore.scatter import Scatter
-from dedupstore.store import CONTAINER_BYTES, Place, StoreFigures
+from dedupstore.store import CONTAINER_BYTES, Buffer, Place, StoreFigures
 
 FOR_READING = 4
 """Slots of the cache that are never given to containers being filled or written, so that `load` always finds one."""
@@ -124,6 +125,19 @@ class DiskCache(ContainerStore):
     def _passed_over(self, container: int) -> bool:
         """True while the container is not asked for, since the disk did not give it. The caller holds the lock."""
         return container in self._unread and self._unread[container].holds
+
+    def _append(self, container: Container | None, name: bytes, data: Buffer) -> Place | None:
+        if container is not None and self._unread:
+            self._replace(name)
+        return super()._append(container, name, data)
+
+    def _replace(self, name: bytes) -> None:
+        """The chunk is learned anew: if it lies in a container that the disk did not give, that has it no longer."""
+        with self._lock, suppress(StoreFault):
+            found = self._look_up(name)
+            if found is not None and found[0][0] in self._unread:
+                self._gone.lost[name] = found[0][0]
+                self._roster.lose(found[0][0], found[1])
 
     def _missing(self, name: bytes) -> ChunkMissing:
         return ChunkAway(name) if self._is_away or self._unread else ChunkMissing(name)

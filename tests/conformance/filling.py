@@ -1,6 +1,6 @@
 """Chunks to put into stores: made from a number, so that no test has to keep their bytes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from dedupstore.fingerprint import fingerprint
@@ -26,12 +26,12 @@ def put(store: ChunkStore, number: int, length: int = LARGE) -> Place | None:
     return store.put(name_of(number, length), chunk(number, length))
 
 
-def fill(store: ChunkStore, numbers: range, length: int = LARGE) -> list[Place | None]:
+def fill(store: ChunkStore, numbers: Iterable[int], length: int = LARGE) -> list[Place | None]:
     """Put chunks, with the disk keeping up."""
     return list(_filling(store, numbers, length))
 
 
-def _filling(store: ChunkStore, numbers: range, length: int) -> Iterator[Place | None]:
+def _filling(store: ChunkStore, numbers: Iterable[int], length: int) -> Iterator[Place | None]:
     for number in numbers:
         yield put(store, number, length)
         if store.unwritten:
@@ -48,7 +48,7 @@ def fetch(store: ChunkStore, name: bytes) -> bytes:
     return data
 
 
-def held(store: ChunkStore, numbers: range, length: int = LARGE) -> list[int]:
+def held(store: ChunkStore, numbers: Iterable[int], length: int = LARGE) -> list[int]:
     """Which of those chunks the store knows."""
     return [number for number in numbers if store.find(name_of(number, length)) is not None]
 
