@@ -39,7 +39,7 @@ def open_store(
 ) -> ChunkStore:
     """The store that an operator asked for: mode "memory", or "disk" with the path of its directory.
 
-    `keep`: a store that cannot be trusted, or is not all there, is refused and stays as it is.
+    `keep`: a store that cannot be trusted, is not all there or larger than `size_bytes`, is refused and stays as it is.
     Raises StoreBusy or StoreUnusable.
     """
     if mode == "memory":

@@ -64,7 +64,7 @@ class DiskStore(DiskReads):
 
         `new`: the layout of containers if there is no store yet; None: as suits its size. `walk`: check every page of
         the index before anything is looked up, even if it was closed in order. `keep`: set nothing aside,
-        and drop nothing that a file too short does not have.
+        and drop nothing that a file too short does not have, or a smaller size has no room for.
 
         Raises StoreBusy, which names the holder, or StoreUnusable, which names the remedy.
         """

@@ -54,7 +54,8 @@ def fit(
     containers: ContainerFile, index: Index, meta: Meta, sizes: Sizes, alarms: dict[str, str], *, keep: bool
 ) -> tuple[Index, list[tuple[int, Row]]]:
     """Drop what does not fit. Returns the index, perhaps a new one, and the rows of the containers that stay, oldest
-    first. `keep`: nothing is dropped because the file is too short; raises StoreUnusable instead."""
+    first. `keep`: nothing is dropped because the file is too short, or the size too small: raises StoreUnusable.
+    """
     rows = index.rows()
     slots = sizes.slots(containers.layout)
     kept = _within_file(rows, containers)
@@ -66,6 +67,9 @@ def fit(
             raise StoreUnusable(f"{wrong}; put all of it back, or {lost} when the site starts next")
         alarms["short"] = f"The file `containers` is too short: {lost}. The others are used; a restart ends this alarm."
     kept = sorted(_one_a_slot(kept), key=lambda one: (one[1].sealed, one[0]))
+    if keep and (any(row.slot > slots for _, row in kept) or index.file_bytes() > sizes.index_bytes):
+        wrong = f"store {index.path.parent} cannot be opened: it is larger than store.size"
+        raise StoreUnusable(f"{wrong}; set that as it was, or what does not fit goes when the site starts next")
     kept = [(container, row) for container, row in kept if 1 <= row.slot <= slots]
     _drop(index, meta, rows, kept)
     containers.cut(slots)

@@ -48,7 +48,8 @@ def open_files(
     """Open or create the store.
 
     `new`: the layout of a store that is created. `walk`: walk over the index even if it was closed in order. `keep`: a
-    store that cannot be trusted, or is not all there, is refused and stays as it is. Raises StoreBusy or StoreUnusable.
+    store that cannot be trusted, is not all there or larger than that, is refused and stays as it is. Raises StoreBusy
+    or StoreUnusable.
     """
     if size_bytes < LEAST_BYTES:
         raise StoreUnusable(f"a disk store of {size_bytes} bytes is too small; give it at least 64 MiB")

@@ -9,6 +9,7 @@ import pytest
 from dedupstore import fitting, open_store, verify_store
 from dedupstore.container import MAX_ENTRIES, PAGE_BYTES, SMALL, Layout
 from dedupstore.disk import DiskStore
+from dedupstore.errors import StoreUnusable
 from dedupstore.index import Index
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.copying import copy_with_holes
@@ -185,6 +186,20 @@ def opened_and_verified(path: Path) -> tuple[int, int]:
     result = store.verify()
     store.close()
     return result
+
+
+def test_who_only_asks_makes_no_store_smaller(path: Path) -> None:
+    """A size with a digit too few, and a question (`isthmus store stats`) cost most of the store."""
+    numbers = range(A_CONTAINER * 13)
+    store = opened(path, 2 * SIZE)
+    fill(store, numbers)
+    store.close()
+    for _ in range(2):
+        with pytest.raises(StoreUnusable, match=f"store {path} cannot be opened: it is larger than store.size; set"):
+            open_store("disk", SIZE, path, keep=True)
+    store = open_store("disk", 2 * SIZE, path, keep=True)
+    assert held(store, numbers) == list(numbers)
+    store.close()
 
 
 def test_of_two_containers_in_one_slot_the_younger_counts(filled: Path) -> None:
