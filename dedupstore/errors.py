@@ -59,6 +59,10 @@ class Damaged(StoreFault):
     """What was read is not what was written: a header, a superblock or a page of the index."""
 
 
+class Unread(Damaged):
+    """A part of the index that the disk does not give, though it gives others: it may be bad there, or away."""
+
+
 class StoreBusy(StoreError):
     """Another process owns the store."""
 

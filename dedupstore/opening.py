@@ -14,7 +14,7 @@ from dedupstore import parts
 from dedupstore.beliefs import PeerNote
 from dedupstore.container import Layout
 from dedupstore.container_file import BEGINNING_BYTES, ContainerFile, FileSlots
-from dedupstore.errors import Away, Damaged, IndexFull, StoreFault, StoreUnusable
+from dedupstore.errors import Away, Damaged, IndexFull, StoreFault, StoreUnusable, Unread
 from dedupstore.fitting import LEAST_BYTES, Sizes, fit
 from dedupstore.index import Index
 from dedupstore.lock import StoreLock
@@ -47,9 +47,10 @@ def open_files(
 ) -> StoreFiles:
     """Open or create the store.
 
-    `new`: the layout of a store that is created. `walk`: walk over the index even if it was closed in order. `keep`: a
-    store that cannot be trusted, is not all there or larger than that, is refused and stays as it is. Raises StoreBusy
-    or StoreUnusable.
+    `new`: the layout of a store that is created. `walk`: walk over the index even if it was closed in order, and refuse
+    the store if the disk does not give all of it; else it is set aside, for a site is to run. `keep`: a store that
+    cannot be trusted, is not all there or larger than that size, is refused and stays as it is.
+    Raises StoreBusy or StoreUnusable.
     """
     if size_bytes < LEAST_BYTES:
         raise StoreUnusable(f"a disk store of {size_bytes} bytes is too small; give it at least 64 MiB")
@@ -57,7 +58,7 @@ def open_files(
         parts.make(path)
         lock = StoreLock(path)
         try:
-            return _open_owned(path, lock, Sizes.of(size_bytes, new), clock, walk or lock.orphaned, keep)
+            return _open_owned(path, lock, Sizes.of(size_bytes, new), clock, walk, keep)
         except BaseException:
             lock.release(orderly=not lock.orphaned)
             raise
@@ -87,10 +88,12 @@ def _open_owned(
     if keep:
         parts.refuse_half(path)
     try:
-        return _open_trusted(path, lock, sizes, walk, keep, {})
+        return _open_trusted(path, lock, sizes, walk or lock.orphaned, keep, {})
     except Damaged as fault:
-        if keep:
+        if keep or (walk and isinstance(fault, Unread)):
             remedy = "the next start of the site sets it aside; if another release made it, that one can use it"
+            if isinstance(fault, Unread):
+                remedy = "see to the disk before the site starts, which would set the store aside"
             raise StoreUnusable(f"store {path} cannot be trusted: {fault}; {remedy}") from fault
         parts.set_aside(path, clock())
         replaced = f"The store {path} could not be trusted ({fault}); an empty one took its place."
@@ -160,7 +163,7 @@ def _open_index(path: Path, containers: ContainerFile, sizes: Sizes, *, walked: 
 
 
 def _walk(index: Path, containers: ContainerFile) -> None:
-    """Raise Damaged if the index is, or a part of it cannot be read.
+    """Raise Damaged if the index is, or Unread if a part of it cannot be read.
 
     Raises StoreFault or OSError if that is no fault of the index: nothing else can be read there, or the host has no
     memory, say. It may pass, and the store is worth waiting for.
@@ -171,7 +174,7 @@ def _walk(index: Path, containers: ContainerFile) -> None:
         if error.errno != errno.EIO:
             raise
         containers.try_reading()
-        raise Damaged(f"the index cannot be read: {parts.in_words(error)}") from error
+        raise Unread(f"the index cannot be read: {parts.in_words(error)}") from error
     if found:
         raise Damaged(f"the index is damaged: {found[0]}")
 

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from dedupstore import purge_store
+from dedupstore import purge_store, verify_store
 from dedupstore.errors import StoreUnusable
 from tests.conformance.filling import healthy, held
 from tests.unit.dedupstore.failing_disk import Disk
-from tests.unit.dedupstore.stores import FIVE, failing, opened
+from tests.unit.dedupstore.stores import FIVE, SIZE, failing, opened
 
 
 def flip(path: Path, at: int, bit: int) -> None:
@@ -74,6 +74,20 @@ def test_an_index_that_cannot_be_read_is_set_aside(unreadable: Path) -> None:
     assert "the index cannot be read: Input/output error" in store.alarms[0]
     assert list(unreadable.glob("set-aside-*"))
     store.close()
+
+
+def test_an_index_that_cannot_be_read_is_not_set_aside_by_who_verifies(
+    unreadable: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That part of the disk may be away for a moment, and no site waits."""
+    for _ in range(2):
+        with pytest.raises(
+            StoreUnusable, match=r"the index cannot be read: Input/output error \(.*\); see to the disk before the site"
+        ):
+            verify_store(unreadable, SIZE, 32 << 20)
+    assert not list(unreadable.glob("set-aside-*"))
+    monkeypatch.undo()
+    assert verify_store(unreadable, SIZE, 32 << 20) == (len(FIVE), 0, True, ())
 
 
 def test_a_disk_of_which_nothing_can_be_read_costs_no_store(
