@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +75,19 @@ def test_an_index_that_cannot_be_read_is_set_aside(unreadable: Path) -> None:
     assert "the index cannot be read: Input/output error" in store.alarms[0]
     assert list(unreadable.glob("set-aside-*"))
     store.close()
+
+
+def test_a_copy_that_was_set_aside_can_be_put_back(unreadable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As OPERATIONS.md says, where the disk was only away for a moment."""
+    opened(unreadable).close()
+    monkeypatch.undo()
+    shutil.rmtree(unreadable / "index")
+    (unreadable / "containers").unlink()
+    (copy,) = unreadable.glob("set-aside-*")
+    for part in copy.iterdir():
+        part.rename(unreadable / part.name)
+    copy.rmdir()
+    assert verify_store(unreadable, SIZE, 32 << 20) == (len(FIVE), 0, True, ())
 
 
 def test_an_index_that_cannot_be_read_is_not_set_aside_by_who_verifies(
