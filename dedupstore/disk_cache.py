@@ -133,14 +133,24 @@ class DiskCache(ContainerStore):
 
     def _replace(self, name: bytes) -> None:
         """The chunk is learned anew: if it lies in a container that the disk did not give, that has it no longer."""
-        with self._lock, suppress(StoreFault):
-            found = self._look_up(name)
-            if found is not None and found[0][0] in self._unread:
+        with self._lock:
+            found = self._look_up_unread(name)
+            if found is not None:
                 self._gone.lost[name] = found[0][0]
                 self._roster.lose(found[0][0], found[1])
 
     def _missing(self, name: bytes) -> ChunkMissing:
-        return ChunkAway(name) if self._is_away or self._unread else ChunkMissing(name)
+        with self._lock:
+            away = self._is_away or self._look_up_unread(name) is not None
+        return ChunkAway(name) if away else ChunkMissing(name)
+
+    def _look_up_unread(self, name: bytes) -> tuple[Place, int] | None:
+        """As `_look_up`, if the disk did not give the container. The caller holds the lock."""
+        if self._unread:
+            with suppress(StoreFault):
+                found = self._look_up(name)
+                return found if found is not None and found[0][0] in self._unread else None
+        return None
 
     def _recorded_belief(self, peer: bytes, container: int) -> int | None:
         if self._is_away:

@@ -1,0 +1,103 @@
+"""Containers that a disk does not give: passed over for a while, and dropped by nobody, for they may be back."""
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedupstore import container_file, open_store, verify_store
+from dedupstore.errors import ChunkAway, ChunkMissing
+from dedupstore.store import CONTAINER_BYTES, ChunkStore
+from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of
+from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk
+from tests.unit.dedupstore.stores import FIVE, SIZE
+from tests.unit.dedupstore.test_disk_faults import damage, evict_from_cache
+
+ALL = range(A_CONTAINER * SLOTS)
+
+
+def test_a_container_that_cannot_be_read_is_passed_over_for_a_while(
+    store: ChunkStore, disk: Disk, clock: Clock
+) -> None:
+    """It was dropped, though the part of the disk where it lies may only be away for a moment."""
+    fill(store, ALL)
+    evict_from_cache(store)
+    assert store.read(name_of(0)) is None
+    disk.slots_error = errno.EIO
+    store.load(name_of(0))
+    with pytest.raises(ChunkAway):
+        store.read(name_of(0))
+    with pytest.raises(ChunkMissing) as caught:
+        store.read(name_of(123_456))
+    assert not isinstance(caught.value, ChunkAway)
+    (alarm,) = store.alarms
+    assert "cannot be read (the disk failed: Input/output error); see to the disk." in alarm
+    disk.slots_error = 0
+    disk.reads = 0
+    store.load(name_of(0))
+    assert (store.find(name_of(0)), disk.reads) == (None, 0)
+    assert held(store, ALL) == list(ALL[A_CONTAINER:])
+    evict_from_cache(store)
+    assert healthy(store)
+    clock.now += 1
+    assert [fetch(store, name_of(number)) for number in ALL[:A_CONTAINER]] == [chunk(n) for n in ALL[:A_CONTAINER]]
+    assert store.figures().invalid == 0
+
+
+def test_a_container_that_stays_unreadable_is_tried_less_and_less(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+    """Each try may take long, and whoever wants something else from that disk waits for it."""
+    fill(store, ALL)
+    evict_from_cache(store)
+    tries = 0
+    for _ in range(24 * 60):
+        clock.now += 60
+        disk.slots_error, disk.reads = errno.EIO, 0
+        store.load(name_of(0))
+        tries += disk.reads > 0
+        disk.slots_error = 0
+        evict_from_cache(store)
+    assert 24 <= tries <= 40
+    assert healthy(store)
+
+
+def test_what_could_not_be_read_is_learned_anew(disk: Disk, clock: Clock, tmp_path: Path) -> None:
+    """Verifying found the older container to list chunks that it had not, and to be damaged."""
+    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    numbers = range(9 * A_CONTAINER)
+    fill(store, numbers)
+    evict_from_cache(store)
+    disk.slots_error = errno.EIO
+    store.load(name_of(0))
+    disk.slots_error = 0
+    fill(store, [*range(A_CONTAINER), 1000])
+    assert store.find(name_of(0)) == (10, 0)
+    clock.now += 1
+    assert [fetch(store, name_of(number)) for number in numbers] == [chunk(number) for number in numbers]
+    assert store.figures().chunks == len(numbers) + 1
+    store.close()
+    assert verify_store(tmp_path, SIZE, 32 << 20) == (len(numbers) + 1, 0, True, ())
+
+
+def test_verifying_drops_nothing_that_the_disk_does_not_give(
+    filled: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of it may be away, as one of several that make up a volume: that half was dropped for good."""
+
+    def half_away(file: int, buffers: list[Any], offset: int) -> int:
+        if offset >= 3 * CONTAINER_BYTES:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return disk.preadv(file, buffers, offset)
+
+    damage(filled, 2, 40960 + 7)
+    monkeypatch.setattr(container_file, "preadv", half_away)
+    found = verify_store(filled, SIZE, 32 << 20)
+    assert found[:3] == (2 * A_CONTAINER - 1, 1, False)
+    (alarm,) = found.alarms
+    assert alarm == (
+        f"3 of 5 containers of store {filled} could not be read (the disk failed: Input/output error); nothing of them"
+        " was dropped. See to the disk, then verify again."
+    )
+    monkeypatch.undo()
+    assert verify_store(filled, SIZE, 32 << 20) == (len(FIVE) - 1, 0, True, ())
