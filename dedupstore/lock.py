@@ -80,7 +80,8 @@ class StoreLock:
             fcntl.flock(taken, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(taken)
-            raise StoreBusy(str(directory), "another process, whose file `lock` was deleted") from error
+            holder = "another process, which has locked its directory (perhaps its file `lock` was deleted)"
+            raise StoreBusy(str(directory), holder) from error
         except OSError:  # some file systems lock files only
             pass
         return taken
