@@ -127,6 +127,8 @@ class DiskCache(ContainerStore):
         return container in self._unread and self._unread[container].holds
 
     def _append(self, container: Container | None, name: bytes, data: Buffer) -> Place | None:
+        if self._is_away:  # the store may have it already, in the index
+            container = None
         if container is not None and self._unread:
             self._replace(name)
         return super()._append(container, name, data)

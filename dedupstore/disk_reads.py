@@ -149,7 +149,8 @@ class DiskReads(DiskCache):
             return None
         with self._lock:
             self._failed_last = False
-            self._unread.pop(container, None)
+            if self._unread.pop(container, None):
+                self._missed = b""  # it may be held after all
             self._alarms.pop("read", None)
             self._figures.loads += 1
         return found
@@ -232,6 +233,7 @@ class DiskReads(DiskCache):
                 self._alarms.pop("away", None)
                 self._away.end()
                 self._failed_last = False
+                self._missed = b""  # it may be held after all
 
     def _names(self, container: int) -> list[bytes]:
         with self._lock:

@@ -116,6 +116,23 @@ def test_what_waits_to_be_written_is_not_waited_for(full: ChunkStore, disk: Disk
     assert full.figures().unlearned == 2 * A_CONTAINER
 
 
+def test_nothing_is_learned_twice_that_cannot_be_looked_up(full: ChunkStore, disk: Disk, clock: Clock) -> None:
+    """What came meanwhile went into containers that were open, though it lay on the disk. The store counted it twice,
+    and verifying found chunks that were not where they should be."""
+    assert put(full, 1000) is not None, "a container is open, and has room"
+    goes_away(full, disk)
+    chunks = full.figures().chunks
+    assert (put(full, 2 * A_CONTAINER), full.figures().chunks) == (None, chunks)
+    assert full.find(COLD) is None
+    comes_back(full, disk, clock)
+    place = full.find(name_of(2 * A_CONTAINER + 1))
+    assert place is not None
+    goes_away(full, disk)
+    assert full.find(COLD) is None
+    comes_back(full, disk, clock)
+    assert put(full, 2 * A_CONTAINER) == (place[0], 0), "it was missed last, and is held all the same"
+
+
 def test_a_disk_that_stays_away_is_tried_less_and_less(full: ChunkStore, disk: Disk, clock: Clock) -> None:
     goes_away(full, disk)
     disk.reads = 0

@@ -9,8 +9,9 @@ import pytest
 
 from dedupstore import container_file, open_store, verify_store
 from dedupstore.errors import ChunkAway, ChunkMissing
+from dedupstore.scatter import Scatter
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
-from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of
+from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of, put
 from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk
 from tests.unit.dedupstore.stores import FIVE, SIZE
 from tests.unit.dedupstore.test_disk_faults import damage, evict_from_cache
@@ -78,6 +79,24 @@ def test_what_could_not_be_read_is_learned_anew(disk: Disk, clock: Clock, tmp_pa
     assert store.figures().chunks == len(numbers) + 1
     store.close()
     assert verify_store(tmp_path, SIZE, 32 << 20) == (len(numbers) + 1, 0, True, ())
+
+
+def test_what_was_missed_last_may_be_held_after_all(
+    store: ChunkStore, disk: Disk, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was learned once more, where another chunk of its container had been read alone."""
+    fill(store, ALL)
+    evict_from_cache(store)
+    monkeypatch.setattr(Scatter, "scattered", True)
+    monkeypatch.setattr(Scatter, "alone", lambda *_: True)
+    disk.slots_error = errno.EIO
+    store.load(name_of(0))
+    disk.slots_error = 0
+    assert store.find(name_of(0)) is None
+    clock.now += 1
+    store.load(name_of(1))
+    assert store.read(name_of(1)) == chunk(1)
+    assert put(store, 0) == (1, 0)
 
 
 def test_verifying_drops_nothing_that_the_disk_does_not_give(
