@@ -39,6 +39,9 @@ CLOSE_SECONDS = 3.0
 _LEVELS = {Severity.INFO: logging.INFO, Severity.WARNING: logging.WARNING, Severity.ERROR: logging.ERROR}
 _FILE = "file"
 """The fact that says which configuration the last run had."""
+_RUN = "run"
+"""The fact that says whether the last run came to its end; written at once, and at the end."""
+_GOES_ON, _ENDED = "goes on", "ended"
 
 
 class Watching:
@@ -74,6 +77,7 @@ class Watching:
         self.journal.listen(self._heard)
         now, note = time.time(), self.journal.note
         note(codes.STARTED, "site", f"the site {self._site.config.site.name} has started", now)
+        self._note_end(kept, now)
         self._note_file(kept, now)
         if kept.set_aside is not None:
             words = f"the history cannot be used ({kept.reason}) and is now {kept.set_aside}"
@@ -115,7 +119,8 @@ class Watching:
         self.journal.note(codes.DRAINING, "site", "the site drains", time.time())
 
     async def stop(self) -> None:
-        """Write what is left."""
+        """Write what is left, and that this was the end."""
+        self._facts[_RUN] = _ENDED
         if self._keeper is not None:
             await self._write_rest(self._keeper)
         self._waiting.shutdown(wait=False)
@@ -147,6 +152,13 @@ class Watching:
         self.watch.history.problem = f"{problem}; it is tried again when the site starts anew"
         return Kept()
 
+    def _note_end(self, kept: Kept, now: float) -> None:
+        """Note whether the last run has not come to its end."""
+        if kept.facts.get(_RUN, _ENDED) != _ENDED:
+            words = "the last run did not end in order: it was killed, it crashed, or the host went down"
+            self.journal.note(codes.NOT_ENDED, "site", words, now)
+        self._facts[_RUN] = _GOES_ON
+
     def _note_file(self, kept: Kept, now: float) -> None:
         """Note whether the site's file has changed since the last start."""
         try:
@@ -156,7 +168,7 @@ class Watching:
         if kept.facts.get(_FILE, content) != content:
             words = f"{self._site.config.source} is not what the site's file was at the last start"
             self.journal.note(codes.CONFIGURATION_CHANGED, "site", words, now)
-        self._facts = {_FILE: content}
+        self._facts[_FILE] = content
 
     def _heard(self, event: Event) -> None:
         self._events[event.number] = event

@@ -238,6 +238,14 @@ STOOD_STILL = Code(
     "see whether the host was suspended, moved, copied or short of memory; the line is not to blame",
     logged=True,
 )
+NOT_ENDED = Code(
+    "IST-410",
+    _WARNING,
+    "The site's last run did not end in order: it was killed, it crashed, or its host went down.",
+    "unless you know why: see whether the kernel's log (journalctl -k) or the container's OOMKilled says that memory"
+    " ran out; `isthmus doctor` tells how much the site may take",
+    logged=True,
+)
 NOT_REDUCED = Code(
     "IST-501",
     _WARNING,

@@ -311,3 +311,31 @@ def test_what_the_log_would_not_have_otherwise_is_a_line(
     caplog.set_level("INFO")
     run_watching(tmp_path / "history.db", act)
     assert [message.partition(":")[0] for message in caplog.messages] == [f"{code}, about {code}" for code in told]
+
+
+def test_a_run_that_was_killed_is_told_at_the_next_start(
+    surveyed: Surveyed, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A container whose memory ran out came back again and again, and neither its log nor its events said a word."""
+    path, killed, told = tmp_path / "history.db", tmp_path / "killed.db", list[str]()
+
+    def act(watching: Watching, keeper: Keeper) -> None:
+        watching.tick()
+        assert keeper.rest(PATIENCE)
+        with closing(sqlite3.connect(path)) as here, closing(sqlite3.connect(killed)) as there:
+            here.backup(there)  # what a kill would leave now
+
+    def tell(watching: Watching, keeper: Keeper) -> None:
+        told.extend(codes_of(watching))
+
+    run_watching(path, act)
+    run_watching(path, tell)
+    assert told == ["IST-401", "IST-101", "IST-401"]
+    told.clear()
+    run_watching(killed, tell)
+    assert told == ["IST-401", "IST-101", "IST-401", "IST-410"]
+    (line,) = (message for message in caplog.messages if "IST-410" in message)
+    assert "did not end in order" in line
+    told.clear()
+    run_watching(killed, tell)
+    assert told.count("IST-410") == 1  # that run has ended
