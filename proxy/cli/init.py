@@ -147,8 +147,15 @@ def _write(files: list[File], out: Path) -> None:
                 place.rmdir()
         if not isinstance(error, OSError):
             raise
-        wrong = f"{error.filename or out} cannot be written: {error.strerror}"
-        raise OperatorError(f"{wrong}; choose another directory (--out)") from None
+        raise _unwritable(Path(error.filename or out).absolute(), error) from None
+
+
+def _unwritable(place: Path, error: OSError) -> OperatorError:
+    """In a container the first remedy is the one: every other directory is gone with it."""
+    remedy = "choose another directory (--out)"
+    if isinstance(error, PermissionError):
+        remedy = f"let user {os.geteuid()} write in {place.parent}, or {remedy}"
+    return OperatorError(f"{place} cannot be written: {error.strerror}; {remedy}")
 
 
 def _refused(reasons: list[str]) -> OperatorError:

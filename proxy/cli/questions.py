@@ -2,6 +2,7 @@
 and asked for again if it is wrong."""
 
 import platform
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,6 +20,8 @@ from proxy.setup import sitefile
 from proxy.setup.wishes import DEFAULT_EXPORT, Way, Wishes
 
 _DIALLED = "peer", 0, "address"
+_CONTAINER = re.compile("[0-9a-f]{12}")
+"""What an engine names a container that nobody has named: no site's name, and another one the next time."""
 
 
 def ask() -> Wishes:
@@ -89,7 +92,7 @@ def _ask(
 
 def _own_name() -> str | None:
     name = platform.node().partition(".")[0]
-    return name if is_name(name) else None
+    return name if is_name(name) and not _CONTAINER.fullmatch(name) else None
 
 
 def _ways(text: str) -> tuple[Way, ...]:

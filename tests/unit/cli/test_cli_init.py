@@ -2,6 +2,7 @@
 
 import errno
 import os
+import platform
 import pty
 import stat
 import subprocess
@@ -9,8 +10,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
+from proxy.cli.questions import ask
 from proxy.config.loading import load
 from proxy.errors import ExitCode
 from proxy.identity import read_token
@@ -184,6 +187,24 @@ def test_the_questions(tmp_path: Path) -> None:
     assert (site.site.name, site.peers[0].name, str(site.tunnel.listen)) == ("east", "west", "0.0.0.0:4500")
     assert (site.store.mode, site.store.size, len(site.forwards), site.exports) == ("disk", 1 << 30, 1, ())
     assert str(decode(line_of(shown)).address) == "198.18.0.1:4500"
+
+
+@pytest.mark.parametrize(("host", "name"), [("east.example", "east"), ("669900ddd6eb", None), ("-", None)])
+def test_the_hosts_name_is_offered_but_not_that_of_a_container(
+    monkeypatch: pytest.MonkeyPatch, host: str, name: str | None
+) -> None:
+    """An engine makes such a name up, another one each time."""
+    offered = list[str | None]()
+
+    def prompt(question: str, default: str, **options: object) -> None:
+        offered.append(default or None)
+        raise click.Abort
+
+    monkeypatch.setattr(platform, "node", lambda: host)
+    monkeypatch.setattr(click, "prompt", prompt)
+    with pytest.raises(click.Abort):
+        ask()
+    assert offered == [name]
 
 
 def test_a_wrong_answer_is_told_with_the_remedy_and_costs_no_other_answer(tmp_path: Path) -> None:

@@ -71,6 +71,17 @@ def test_a_sites_file(isthmus: Isthmus, directory: Path) -> None:
     assert shown.stderr == f"isthmus: {file}: 1 mistake\n  cannot be read: Permission denied; {remedy}\n"
 
 
+def test_where_a_site_is_to_be_made(isthmus: Isthmus, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a container any other directory is gone with it: so the first remedy is to let the user write in this one."""
+    directory.chmod(0o500)
+    monkeypatch.chdir(directory)
+    shown = isthmus("init", "--site", "east", "--peer", "west=198.18.0.2:4500")
+    directory.chmod(0o700)
+    assert (shown.exit_code, shown.stdout) == (ExitCode.FAILED, "")
+    remedy = f"let user {os.geteuid()} write in {directory}, or choose another directory (--out)"
+    assert shown.stderr == f"isthmus: {directory}/state cannot be written: Permission denied; {remedy}\n"
+
+
 def test_a_sites_key_and_token(isthmus: Isthmus, directory: Path) -> None:
     """Nobody is told to let others read them: then the site would refuse them."""
     made = isthmus("init", "--site", "east", "--peer", "west=198.18.0.2:4500", "--out", directory)
