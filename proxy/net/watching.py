@@ -157,7 +157,8 @@ class Watching:
         if kept.facts.get(_RUN, _ENDED) != _ENDED:
             words = "the last run did not end in order: it was killed, it crashed, or the host went down"
             self.journal.note(codes.NOT_ENDED, "site", words, now)
-        self._facts[_RUN] = _GOES_ON
+        if self._keeper is not None:  # at once, for it may be killed in its first second
+            self._keeper.write(Batch({}, [], {_RUN: _GOES_ON}, now))
 
     def _note_file(self, kept: Kept, now: float) -> None:
         """Note whether the site's file has changed since the last start."""
