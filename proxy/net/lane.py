@@ -233,11 +233,6 @@ class Lane(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._outlet.portion.apart, self._outlet.portion.late = apart, late
 
-    @property
-    def clogged(self) -> bool:
-        """True if `room` has said 0, and the owner has not been told of a change since."""
-        return self._transport is None or self._outlet.watching
-
     def room(self) -> int:
         """Bytes that may be written now. After 0, `LanePeer.writable` tells when that has changed."""
         if not self._can_write or self._transport is None or self._transport.is_closing():
@@ -271,8 +266,9 @@ class Lane(asyncio.BufferedProtocol):
         then uvloop would log each write.
         """
         if self._transport is not None and not (self._lost or self._transport.is_closing()):
-            self._transport.writelines(_gather(frames))
-            self._outlet.wrote(sum(map(len, frames)))
+            length = sum(map(len, frames))
+            self._transport.writelines([b"".join(frames)] if length < LONG else _gather(frames))
+            self._outlet.wrote(length)
 
     def close(self, code: CloseCode, reason: str, *, needless: bool = False) -> None:
         """Send CLOSE with the reason. The other side ends the connection when it reads that; after a second we do.
@@ -377,7 +373,5 @@ def _gather(pieces: list[bytes]) -> list[bytes]:
     """Join short pieces that follow each other, since each piece that TLS is given becomes at least one record. Leave
     long ones as they are: with many streams they have waited and left the caches, and copying them takes half as long
     as encryption."""
-    if len(pieces) == 1:
-        return pieces
     runs = groupby(pieces, lambda piece: len(piece) >= LONG)
     return list(chain.from_iterable(run if long else (b"".join(run),) for long, run in runs))

@@ -217,20 +217,15 @@ class Lanes:
 
     def _write(self, now: float) -> bool:
         """Give the lanes that have room something to write; False if none took any."""
-        rooms = {}
-        for lane in self._wanting():
-            if room := lane.room():
+        rooms, wanting = {}, self._tunnel.wanting
+        for lane in self._usable:  # the newest, for what is urgent, is first
+            if lane.number in wanting and (room := lane.room()):
                 rooms[lane.number] = room
                 self.grain = lane.grain  # the last one counts, the oldest lane's: bulk goes by it
         taken = self._tunnel.take(rooms, now) if rooms else {}
         for number, frames in taken.items():
             self._all[number].write(frames)
         return bool(taken)
-
-    def _wanting(self) -> list[Lane]:
-        """Lanes that the tunnel has something for, and that may have room. The newest, for what is urgent, is first."""
-        wanting = self._tunnel.wanting
-        return [lane for lane in self._usable if lane.number in wanting and not lane.clogged]
 
     def _note_blocked(self, blocked: bool, now: float) -> None:
         if blocked and self._blocked_since is None:

@@ -35,7 +35,8 @@ def largest_lead(frame: float) -> float:
     share sends urgently count as well (`Account.pay_turn`). Frames count with their real length: so many of the
     greatest length would take seconds of a slow line, once for each of the others.
     """
-    return max(LEAD_MIN, min(LEAD_MAX, LEAD_FRAMES * frame))
+    lead = LEAD_FRAMES * frame
+    return LEAD_MIN if lead < LEAD_MIN else min(lead, LEAD_MAX)
 
 
 class Account:

@@ -42,18 +42,11 @@ class Notices:
         self._recalled: set[int] = set()  # streams that the next CREDIT asks for unused credit
         self._frames = 0  # numbered frames that have arrived since the last ACK
         self._bytes = 0  # bytes of their payloads
-        self._ack_at = self._credit_at = NEVER
-        self._ack_now = self._credit_now = False
-
-    @property
-    def due(self) -> bool:
-        """True if a frame has to be sent now."""
-        return self._ack_now or self._credit_now
-
-    @property
-    def deadline(self) -> float:
-        """When `tick` will find something due."""
-        return min(self._ack_at, self._credit_at)
+        self.ack_at = self.credit_at = NEVER
+        """When `tick` will find an ACK due, and a CREDIT."""
+        self.due = False
+        """A frame has to be sent now."""
+        self._credit_due = False  # and a CREDIT is among them
 
     def arrived(self, stream: int, size: int, now: float) -> None:
         """A numbered frame with that much payload has arrived."""
@@ -61,15 +54,15 @@ class Notices:
         self._frames += 1
         self._bytes += size
         if self._frames >= ACK_FRAMES or self._bytes >= ACK_BYTES:
-            self._ack_now = True
-        elif self._ack_at == NEVER:
-            self._ack_at = now + ACK_DELAY
+            self.due = True
+        elif self.ack_at == NEVER:
+            self.ack_at = now + ACK_DELAY
 
     def repeated(self, stream: int, now: float) -> None:
         """A frame has arrived again: its sender may not have heard that it did, or sent it by several lanes."""
         self._arrived.add(stream)
-        if self._ack_at == NEVER:
-            self._ack_at = now + ACK_DELAY
+        if self.ack_at == NEVER:
+            self.ack_at = now + ACK_DELAY
 
     def asked(self, stream: int) -> None:
         """The peer speaks of a stream that is not live. Raises PeerError if too many answers about such streams wait.
@@ -84,7 +77,7 @@ class Notices:
     def over(self, stream: int) -> None:
         """The stream is over: have the next ACK say so."""
         self._over.add(stream)
-        self._ack_now = True
+        self.due = True
 
     def credit(self, stream: int, now: float, *, due: bool = True, soon: bool = False) -> None:
         """Have a CREDIT say what our array has taken of the stream and how far the peer may send.
@@ -93,26 +86,27 @@ class Notices:
         """
         self._credited.add(stream)
         if due:
-            self._credit_now = True
-        elif soon and self._credit_at > now + CREDIT_SOON:
-            self._credit_at = now + CREDIT_SOON
-        elif self._credit_at == NEVER:
-            self._credit_at = now + CREDIT_DELAY
+            self.due = self._credit_due = True
+        elif soon and self.credit_at > now + CREDIT_SOON:
+            self.credit_at = now + CREDIT_SOON
+        elif self.credit_at == NEVER:
+            self.credit_at = now + CREDIT_DELAY
 
     def recall(self, streams: Iterable[int]) -> None:
         """Have a CREDIT ask for the credit that these streams do not use."""
         self._recalled.update(streams)
-        self._credit_now = self._credit_now or bool(self._recalled)
+        if self._recalled:
+            self.due = self._credit_due = True
 
     def foretold(self) -> None:
         """There is something new to say about the stream that the peer opens next."""
-        self._foretold = self._credit_now = True
+        self._foretold = self.due = self._credit_due = True
 
     def acknowledge(self, streams: Iterable[int]) -> None:
         """Have an ACK of these streams go now. The peer answers for those that it has forgotten: they are over."""
         for stream in streams:
             self._arrived.add(stream)
-            self._ack_now = True
+            self.due = True
 
     def repeat_all(self, streams: Mapping[int, Stream]) -> None:
         """Notices may be lost with a lane: repeat those of all streams."""
@@ -120,14 +114,14 @@ class Notices:
         self._credited.update(streams)
         self._foretold = bool(self._foretelling.entries)  # goes with a CREDIT, but is not worth one of its own
         if streams:
-            self._ack_now = self._credit_now = True
+            self.due = self._credit_due = True
 
     def tick(self, now: float) -> None:
         """Time has passed: what was delayed for long enough is due."""
-        if now >= self._ack_at:
-            self._ack_now, self._ack_at = True, NEVER
-        if now >= self._credit_at:
-            self._credit_now, self._credit_at = True, NEVER
+        if now >= self.ack_at:
+            self.due, self.ack_at = True, NEVER
+        if now >= self.credit_at:
+            self.due, self._credit_due, self.credit_at = True, True, NEVER
 
     def frames(self, streams: Mapping[int, Stream]) -> Iterator[bytes]:
         """The frames that are due; what they say waits no longer.
@@ -137,8 +131,9 @@ class Notices:
         """
         if self.due and (acks := self._take_acks(streams)):
             yield from _ack_frames(acks)
-        if self._credit_now and (credits := self._take_credits(streams)):
+        if self._credit_due and (credits := self._take_credits(streams)):
             yield from _credit_frames(credits)
+        self.due = False
 
     def _take_acks(self, streams: Mapping[int, Stream]) -> list[tuple[int, int]]:
         entries = [(number, streams[number].incoming.expected) for number in self._arrived if number in streams]
@@ -146,7 +141,7 @@ class Notices:
         self._arrived.clear()
         self._over.clear()
         self._frames = self._bytes = 0
-        self._ack_at, self._ack_now = NEVER, False
+        self.ack_at = NEVER
         return entries
 
     def _take_credits(self, streams: Mapping[int, Stream]) -> list[tuple[int, int, int]]:
@@ -157,7 +152,7 @@ class Notices:
         self._foretold = False
         self._credited.clear()
         self._recalled.clear()
-        self._credit_at, self._credit_now = NEVER, False
+        self.credit_at, self._credit_due = NEVER, False
         return entries
 
     def greeting(self, streams: Mapping[int, Stream]) -> Iterator[bytes]:

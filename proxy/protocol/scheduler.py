@@ -125,6 +125,8 @@ class Scheduler:
         `urgent`, `bulk`: the DSCP marks of which lanes have room for frames of that kind; None: of all. Returns None if
         nothing waits that there is room for, or all of it waits for a cap, until `again_at`.
         """
+        if not self._waiting:
+            return None
         self._bulk = bulk
         alike = not self.ruled and urgent is None and not bulk
         account = self._choose_alike(now, bulk is None) if alike else self._choose(now, urgent, bulk)
@@ -262,12 +264,10 @@ class Scheduler:
     def _choose_alike(self, now: float, bulk: bool) -> Account | None:
         """The account whose turn it is, if all shares are alike. `bulk`: there is room for bulk."""
         waiting = self._waiting
-        if not waiting:
-            return None
-        overdue = bulk and self._all_overdue(now)
         if len(waiting) == 1:  # the usual case, for which no lists are made
-            self.gave_urgent = bool(waiting[0].urgent) and not overdue
+            self.gave_urgent = bool(waiting[0].urgent) and not (bulk and self._all_overdue(now))
             return waiting[0] if self.gave_urgent or bulk else None
+        overdue = bulk and self._all_overdue(now)
         urgent = [account for account in waiting if account.urgent]
         self.gave_urgent = bool(urgent) and not overdue
         if self.gave_urgent:

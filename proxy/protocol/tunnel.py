@@ -7,7 +7,7 @@ monotonic clock; methods that have no such argument, and those of `streams`, use
 
 import os
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from proxy.protocol.announcements import Announcements
 from proxy.protocol.codes import FATAL, FIRST_NUMBERED, LAST, Capability, CloseCode, FrameType, ResetCode
@@ -36,6 +36,7 @@ from proxy.protocol.frames import (
 )
 from proxy.protocol.hello import Agreement, Hello, agree
 from proxy.protocol.lanes import Lane, Lanes, smoothed
+from proxy.protocol.meter import NEVER
 from proxy.protocol.pairing import Pairing
 from proxy.protocol.reader import Buffer, Frame, expect_of_tunnel
 from proxy.protocol.scheduler import Scheduler
@@ -322,23 +323,17 @@ class Tunnel:
         """
         self._clock.now = now
         lanes = [lane for number in rooms if (lane := self._lanes.get(number)) is not None]
-        pieces = {lane.number: self._take_own(lane) for lane in lanes}
+        writes = [self._begin_write(lane, rooms[lane.number]) for lane in lanes]
         if self.scheduler:
-            self._take_of_streams(lanes, rooms, pieces)
-        return {number: own for number, own in pieces.items() if own}
+            self._state.take(Writes(writes), now)
+            for lane, write in zip(lanes, writes, strict=True):
+                if write.used:
+                    self._lanes.note_traffic(lane, now)
+        return {write.lane: write.pieces for write in writes if write.pieces}
 
-    def _take_of_streams(
-        self, lanes: Iterable[Lane], rooms: Mapping[int, int], pieces: Mapping[int, list[bytes]]
-    ) -> None:
-        """Put frames of streams into `pieces`, behind those of the tunnel."""
-        writes = [self._begin_write(lane, rooms[lane.number], pieces[lane.number]) for lane in lanes]
-        self._state.take(Writes(writes), self._clock.now)
-        for lane, write in zip(lanes, writes, strict=True):
-            if write.used:
-                self._lanes.note_traffic(lane, self._clock.now)
-
-    def _begin_write(self, lane: Lane, room: int, own: list[bytes]) -> Write:
-        lanes = self._lanes
+    def _begin_write(self, lane: Lane, room: int) -> Write:
+        """The lane's write, with frames of the tunnel alone; frames of streams come behind them."""
+        lanes, own = self._lanes, self._take_own(lane)
         marks = lanes.marks_of(lane, self.scheduler.accounts)
         write = Write(lane.number, room * lane.ready, own, marks, bulk=lane.number not in lanes.express)
         if self._state.copies.wanted:
@@ -386,9 +381,11 @@ class Tunnel:
 
     def next_deadline(self) -> float | None:
         """When `tick` has to be called at the latest; None: not before something else happens."""
-        if self._lanes:
-            return min(self._lanes.deadline, self._state.notices.deadline, self.scheduler.again_at)
-        return None if self._alone_since is None else self._alone_since + self._settings.grace
+        if self._alone_since is not None:
+            return self._alone_since + self._settings.grace
+        notices = self._state.notices
+        deadline = min(self._lanes.deadline, notices.ack_at, notices.credit_at, self.scheduler.again_at)
+        return None if deadline == NEVER else deadline
 
     def tick(self, now: float) -> None:
         """Time has passed: queue PINGs, see silent and dead lanes, make delayed frames due, see the end of grace."""

@@ -41,7 +41,7 @@ class Writes:
         """`writes`: in the order in which lanes are preferred."""
         self.open = [write for write in writes if write.room > 0]
         """Those that have room left."""
-        self._all = {write.lane: write for write in writes}
+        self._all = writes
         self._review()
 
     def first(self, mark: int, *, urgent: bool) -> Write:
@@ -53,7 +53,7 @@ class Writes:
 
     def for_copies(self, write: Write) -> list[Write]:
         """The writes that may get copies of the urgent frames in `write`."""
-        return [self._all[lane] for lane in write.copy_lanes if lane in self._all]
+        return [other for lane in write.copy_lanes for other in self._all if other.lane == lane]
 
     def took(self, write: Write, size: int) -> None:
         """A frame of `size` bytes was added, which may be more than there was room for."""

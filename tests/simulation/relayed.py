@@ -248,8 +248,8 @@ class Link:
         self._under_way = 0
 
     def room(self) -> int:
-        self.clogged = self._under_way >= self.most
-        return max(0, self.most - self._under_way)
+        self.clogged = self.clogged or self._under_way >= self.most
+        return 0 if self.clogged else self.most - self._under_way
 
     def write(self, frames: list[bytes]) -> None:
         data = b"".join(frames)

@@ -39,7 +39,7 @@ class Scene(Tunnel):
 class FakeLane:
     """With room, or without."""
 
-    mark, up, silent, clogged, grain = 0, True, False, False, 16 << 10
+    mark, up, silent, grain = 0, True, False, 16 << 10
 
     def __init__(self, room: int, number: int = 1) -> None:
         self.number = number
