@@ -8,7 +8,7 @@ def common_prefix(data: bytes, at: int, view: memoryview) -> int:
         return most
     least = 0
     while least < most - 1:  # the first `least` are the same, the first `most` are not
-        middle = (least + most) // 2
+        middle = (least + most) // 2 if least else 1  # mostly the very first differs
         if data.startswith(view[least:middle], at + least):
             least = middle
         else:

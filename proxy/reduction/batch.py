@@ -91,14 +91,15 @@ def token_bytes(data: bytes) -> int:
 
 def dissect(data: memoryview) -> ReceivedBatch:
     """Check a batch's lengths and parse its tokens, before anything is decoded. Raises BatchError."""
-    if len(data) < HEADER_BYTES:
-        raise BatchError(f"batch of {len(data)} bytes has no header")
+    size = len(data)
+    if size < HEADER_BYTES:
+        raise BatchError(f"batch of {size} bytes has no header")
     plain, packed, literal_length = _HEADER.unpack_from(data)
     codec, token_length = packed >> 24, packed & 0xFFFFFF
     if not 1 <= plain <= BATCH_PLAIN_MAX:
         raise BatchError(f"batch delivers {plain} bytes, allowed are 1 to {BATCH_PLAIN_MAX}")
-    if len(data) > length_bound(plain):
-        raise BatchError(f"batch of {len(data)} bytes for {plain} plain ones is too long")
+    if size > length_bound(plain):
+        raise BatchError(f"batch of {size} bytes for {plain} plain ones is too long")
     section, at = NO_SECTION, HEADER_BYTES
     if codec >> _CODEC_BITS:
         section, at = _section(data, codec >> _CODEC_BITS, plain)
@@ -106,13 +107,14 @@ def dissect(data: memoryview) -> ReceivedBatch:
         codec &= (1 << _CODEC_BITS) - 1
     if literal_length > plain:
         raise BatchError(f"{literal_length} literal bytes in a batch of {plain}")
-    if HEADER_BYTES + token_length > min(len(data) - at + HEADER_BYTES, overhead_bound(plain)):
-        raise BatchError(f"tokens of {token_length} bytes are too long for a batch of {len(data)}, {plain} plain ones")
+    bound = overhead_bound(plain)
+    if at + token_length > size or HEADER_BYTES + token_length > bound:
+        raise BatchError(f"tokens of {token_length} bytes are too long for a batch of {size}, {plain} plain ones")
     tokens = parse(data[at : at + token_length])
     literals, chunks = _counts(tokens)
     if literals != literal_length:
         raise BatchError(f"LITERAL tokens do not sum up to {literal_length} bytes")
-    if HEADER_BYTES + token_length + chunks * FINGERPRINT_BYTES > overhead_bound(plain):
+    if HEADER_BYTES + token_length + chunks * FINGERPRINT_BYTES > bound:
         raise BatchError(f"RUNs of {chunks} chunks in a batch of {plain} plain bytes")
     return ReceivedBatch(plain, section, codec, tokens, literal_length, data[at + token_length :])
 

@@ -225,10 +225,11 @@ class Matcher:
         began = sent
         while (expected := self._expected) is not None and sent < len(data):
             length = len(expected.data)
-            n = common_prefix(expected.data, expected.at, data[sent:])
+            n = min(length - expected.at, len(data) - sent)
+            same = expected.data.startswith(data[sent : sent + n], expected.at)
             end, crosses = sent + n, expected.at + n == length
             worth = n >= _WORTH_FOLLOWING or sent == began  # more short ones would be too many tokens
-            if end < len(data) and not (crosses and worth and course.follows):
+            if not same or (end < len(data) and not (worth and course.follows)):
                 self._expected, self._surprised = None, True
                 break
             if not drafts.draft.may_name(expected.name, length):

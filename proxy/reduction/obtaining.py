@@ -137,11 +137,13 @@ class Obtaining:
 
     def done(self) -> int:
         """The batch is decoded: drop what was kept for it. Returns how many bytes from the store were verified."""
-        self._kept_data.clear()
-        self._sliced.clear()
-        self._counted.clear()
-        self._counted_bytes = 0
-        self._note_learned()
+        if self._counted:
+            self._kept_data.clear()
+            self._sliced.clear()
+            self._counted.clear()
+            self._counted_bytes = 0
+        if self._learned:
+            self._note_learned()
         self._ahead.passed()
         self._foreseen = False
         verified, self._verified = self._verified, 0

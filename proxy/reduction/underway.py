@@ -47,8 +47,8 @@ class Underway:
 
     def send(self, batch: OutgoingBatch) -> None:
         """The batch is sent; its tokens are written."""
-        if batch.known:
-            self._note_known(batch.known)
+        if known := batch.known:
+            self._note_known(known)
             self._referred.update(batch.named)
             self.runs.send(batch.lists)
             self._holdings.reliability.referred(batch.references)
@@ -58,19 +58,17 @@ class Underway:
     def delivered(self, batch: OutgoingBatch) -> None:
         """The peer has consumed the batch: its pins end, and it holds what the batch taught or had to be filled for."""
         missed = self._missed.keys() & batch.named if self._missed else set()
-        _uncount(self._referred, batch.named)
-        self._end_misses(batch, missed)
-        self._release(batch, found=not missed)
+        self._release(batch, missed, found=not missed)
         for name in missed:
             if (place := self._store.find(name)) is not None:
                 self._holdings.add(place)  # it was filled
-        _uncount(self._taught, [name for name, _ in batch.learned])
-        self._holdings.add_all([place for _, place in batch.learned])
+        if batch.learned:
+            _uncount(self._taught, [name for name, _ in batch.learned])
+            self._holdings.add_all([place for _, place in batch.learned])
 
     def abandon(self, batch: OutgoingBatch) -> None:
         """The stream is over and the batch may never arrive: its pins end."""
-        self._end_misses(batch, self._missed.keys() & batch.named)
-        self._release(batch, found=False)
+        self._release(batch, self._missed.keys() & batch.named, found=False)
 
     def missed(self, name: bytes) -> bool:
         """The peer asks for a chunk or a run. False if it has done so before for each batch under way that names it."""
@@ -82,18 +80,21 @@ class Underway:
             self._holdings.doubt(place)
         return True
 
-    def _end_misses(self, batch: OutgoingBatch, missed: set[bytes]) -> None:
-        """The batch refers to nothing any more. `missed`: names in it that the peer has asked for."""
-        _uncount(self._missed, missed)
-        self._holdings.reliability.ended(batch.references, sum(name not in batch.lists for name in missed))
+    def _release(self, batch: OutgoingBatch, missed: set[bytes], *, found: bool) -> None:
+        """End what the batch has claimed by `send`. `missed`: names in it that the peer has asked for.
 
-    def _release(self, batch: OutgoingBatch, *, found: bool) -> None:
-        """End what the batch has claimed. `found`: the peer consumed it and asked for nothing that it names."""
-        self._note_known(-batch.known)
-        self.runs.end(batch.lists, found=found)
-        self._holdings.unsend([place for _, place in batch.learned])
-        if found:
-            self._holdings.reliability.found(batch.known)
+        `found`: the peer consumed it and asked for none.
+        """
+        if known := batch.known:
+            self._note_known(-known)
+            _uncount(self._referred, batch.named)
+            _uncount(self._missed, missed)
+            self.runs.end(batch.lists, found=found)
+            self._holdings.reliability.ended(batch.references, sum(name not in batch.lists for name in missed))
+            if found:
+                self._holdings.reliability.found(known)
+        if batch.learned:
+            self._holdings.unsend([place for _, place in batch.learned])
         for container in batch.pinned:
             self._store.unpin(container)
 
