@@ -15,6 +15,8 @@ def grain_and_allowance(sendable: int, held: int, grain: int) -> tuple[int, int]
     have been read when `grain` was larger: if the credit does not pay for all the frames that they would make now, the
     frames become longer than `grain`.
     """
-    payable = max(0, sendable - held) // DATA_OVERHEAD - BESIDE
-    grain = min(GRAIN_MAX, max(grain, -(-held // max(1, payable))))
+    if held:
+        payable = max(0, sendable - held) // DATA_OVERHEAD - BESIDE
+        grain = max(grain, -(-held // max(1, payable)))
+    grain = min(GRAIN_MAX, grain)
     return grain, sendable - held - (BESIDE + sendable // grain) * DATA_OVERHEAD

@@ -44,7 +44,7 @@ class Blaming:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
-        if not isinstance(error, Exception) or isinstance(error, PeerError):
+        if error is None or not isinstance(error, Exception) or isinstance(error, PeerError):
             return False
         if isinstance(error, BatchError):
             self._breach(f"DATA on stream {self._stream}: {error}")

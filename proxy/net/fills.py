@@ -106,7 +106,8 @@ class Fills:
                 break
             left -= 1
             self._serve(turns.popleft())
-        self._load()
+        if self._cold:
+            self._load()
 
     def _go_on_soon(self) -> None:
         if not self._later:

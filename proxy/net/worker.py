@@ -66,7 +66,8 @@ class StoreWorker:
     @property
     def congested(self) -> bool:
         """True while sources should rest because the disk lags."""
-        if self._broken or self.store.unwritten <= self.store.unwritten_max:
+        unwritten = self.store.unwritten
+        if not unwritten or self._broken or unwritten <= self.store.unwritten_max:
             return False
         return self._writing_since is None or time.monotonic() - self._writing_since < PATIENCE
 
@@ -79,8 +80,11 @@ class StoreWorker:
 
     def kick(self) -> bool:
         """Start a write if enough waits for one and none is under way. Returns `congested`."""
-        unwritten, most = self.store.unwritten, self.store.unwritten_max
-        if self._broken or unwritten <= most // _WORTH_WRITING:
+        unwritten = self.store.unwritten
+        if not unwritten or self._broken:
+            return False
+        most = self.store.unwritten_max
+        if unwritten <= most // _WORTH_WRITING:
             return False
         self._write()
         return unwritten > most and self.congested

@@ -4,7 +4,7 @@
 emptied into a `Spell`. `blend` makes one second of several directions or streams, and `Recent` keeps the last ten.
 """
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -66,12 +66,11 @@ class TimeAccount:
         """What it waits for. May be set if the present wait turns out to be for something else."""
         self.since = now
         """When the state began, or `take` was last called."""
-        self._times: dict[Waiting, int] = {}
+        self._times: defaultdict[Waiting, int] = defaultdict(int)
 
     def enter(self, state: Waiting, now: int) -> None:
         """From now on it waits for that."""
-        times, ending = self._times, self.state
-        times[ending] = times.get(ending, 0) + now - self.since
+        self._times[self.state] += now - self.since
         self.since = now
         self.state = state
 
@@ -83,7 +82,7 @@ class TimeAccount:
     def take(self, now: int) -> dict[Waiting, int]:
         """Times since the last `take`; they add up to all that has passed."""
         self.enter(self.state, now)
-        times, self._times = self._times, {}
+        times, self._times = self._times, defaultdict(int)
         return times
 
 

@@ -86,8 +86,9 @@ class Sent:
 
     def pieces(self, stream: int) -> tuple[bytes, ...]:
         """The whole frame, in one piece or two."""
-        head = header(self.kind, len(self.payload), stream, self.number)
-        return (head + self.payload,) if len(self.payload) <= JOIN_MAX else (head, self.payload)
+        size = len(self.payload)
+        head = header(self.kind, size, stream, self.number)
+        return (head + self.payload,) if size <= JOIN_MAX else (head, self.payload)
 
 
 class Outgoing:
@@ -213,13 +214,14 @@ class Outgoing:
         """Queue DATA. Raises Misuse beyond the credit or after the end."""
         if self.ended:
             raise Misuse("DATA after END")
-        cost = cost_of(plain, len(batch), lean=self._lean)
+        size = len(batch)
+        cost = cost_of(plain, size, lean=self._lean)
         self.credit.spend(cost, plain + DATA_OVERHEAD)
         self._costs.append(cost)
         self.plain += plain
-        self.queued += len(batch)
+        self.queued += size
         self._data.append((DATA, batch))
-        self._hold(len(batch))
+        self._hold(size)
 
     def push_end(self, payload: bytes) -> None:
         """Queue END behind all DATA. Raises Misuse after the end."""
@@ -309,15 +311,16 @@ class Outgoing:
         if not queue:
             return None
         kind, payload = queue[0]
+        size = len(payload)
         if kind == DATA:
-            self.queued -= len(payload)
-        elif not self._spend_uncredited(kind, len(payload)):
+            self.queued -= size
+        elif not self._spend_uncredited(kind, size):
             return None
         queue.popleft()
         sent = Sent(kind, self._next, payload, lane)
         self._next += 1
         self._unacked.append(sent)
-        self._recent += len(payload)
+        self._recent += size
         return sent
 
     def acknowledge(self, next_: int) -> int | None:

@@ -105,9 +105,11 @@ class FrameReader:
 
         Payloads that were given out are no longer valid.
         """
+        wanted = OFFERED_MIN
         if self._start == self._end:
             self._start = self._end = 0
-        wanted = max(self._missing(), OFFERED_MIN)
+        else:
+            wanted = max(self._missing(), wanted)
         if len(self._view) - self._end < wanted:
             self._make_room(wanted)
         return self._view[self._end :]

@@ -174,8 +174,6 @@ class Scheduler:
 
     def grain(self, stream: Stream) -> int:
         """Bytes that a frame of the stream should have at most."""
-        if not self.ruled:
-            return BATCH_MAX
         return min((cap.grain for cap in self._caps(stream.account)), default=BATCH_MAX)
 
     def charge(self, wire: float, now: float) -> None:

@@ -97,8 +97,9 @@ class Streams:
 
     def grain(self, number: int) -> int:
         """Bytes that a frame of the stream should have at most, so that no cap is exceeded for long."""
-        stream = self._state.find(number)
-        return BATCH_MAX if stream is None else self._state.scheduler.grain(stream)
+        scheduler = self._state.scheduler
+        stream = self._state.find(number) if scheduler.ruled else None  # otherwise there is no cap
+        return BATCH_MAX if stream is None else scheduler.grain(stream)
 
     def pressed(self, number: int) -> bool:
         """True if the stream is `Outgoing.pressed`, or if `sendable` has found it so since the last call."""

@@ -61,7 +61,8 @@ class Drafts:
             return True
         draft = self.draft
         literal = draft.literal
-        return literal >= self.grain or draft.plain >= min(self._plain_max, 2 * BATCH_TARGET - literal)
+        plain = draft.plain
+        return literal >= self.grain or plain >= self._plain_max or plain >= 2 * BATCH_TARGET - literal
 
     @property
     def next_plain(self) -> int:
