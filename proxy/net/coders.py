@@ -120,7 +120,7 @@ class SpanCoders(Coders):
 
     @property
     def held(self) -> int:
-        return self.encoder.held
+        return self.encoder.framer.held
 
     @property
     def came(self) -> int:

@@ -56,6 +56,9 @@ class LanePeer(Protocol):
     def burst(self, lane: "Lane") -> None:
         """`frame` has been called for what one read has brought, or for as much of it as there was time for."""
 
+    def heard(self, lane: "Lane") -> None:
+        """Bytes have come, but `frame` was not called: no frame is whole yet, or there was no time."""
+
     def writable(self, lane: "Lane") -> None:
         """The lane takes data again."""
 
@@ -158,13 +161,14 @@ class Lane(asyncio.BufferedProtocol):
                 self._give_frames()
 
     def _give_frames(self) -> None:
-        reader, rounds = self._reader, self._rounds
+        reader, rounds, given = self._reader, self._rounds, False
         try:
             while not (self._lost or self._waiting):
                 if rounds.over or rounds is not self._rounds:  # HELLO has come: from now on the peer's rounds count
                     self._await_round()
                 elif (frame := reader.next_frame()) is not None:
                     self._give(frame)
+                    given = True
                 else:
                     break
         except PeerError as error:
@@ -172,7 +176,10 @@ class Lane(asyncio.BufferedProtocol):
         except HelloRefused as refused:
             self.close(refused.code, refused.reason)
         if self.up and not self._lost:
-            self._peer.burst(self)
+            if given:
+                self._peer.burst(self)
+            else:
+                self._peer.heard(self)
 
     def _read_over(self) -> None:
         """We have said CLOSE and wait for the other side to end the connection: drop what it still sends.

@@ -208,12 +208,14 @@ class Lanes:
 
     def pump(self, now: float) -> None:
         """Write what the tunnel wants sent to the lanes that take it."""
-        tunnel = self._tunnel
-        while not tunnel.quiet:
-            if not self._write(now):
-                self._note_blocked(bool(self._all) and tunnel.streams.backlog, now)  # no backlog: a cap holds all
-                return
-        self._note_blocked(False, now)
+        tunnel, blocked = self._tunnel, False
+        while not (blocked or tunnel.quiet):
+            blocked = not self._write(now)
+        if blocked and self._all and tunnel.streams.backlog:  # no backlog: a cap holds all
+            self._blocked_since = now if self._blocked_since is None else self._blocked_since
+        elif self._blocked_since is not None:
+            self._blocked += now - self._blocked_since
+            self._blocked_since = None
 
     def _write(self, now: float) -> bool:
         """Give the lanes that have room something to write; False if none took any."""
@@ -226,13 +228,6 @@ class Lanes:
         for number, frames in taken.items():
             self._all[number].write(frames)
         return bool(taken)
-
-    def _note_blocked(self, blocked: bool, now: float) -> None:
-        if blocked and self._blocked_since is None:
-            self._blocked_since = now
-        elif not blocked and self._blocked_since is not None:
-            self._blocked += now - self._blocked_since
-            self._blocked_since = None
 
 
 def _wire(lane: Lane) -> Counter[str]:

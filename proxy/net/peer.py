@@ -218,11 +218,15 @@ class Peer:
 
     def burst(self, lane: Lane) -> None:
         """`frame` was called for all frames that one read brought: acknowledge and answer them."""
-        self.tunnel.heard(lane.number, self._loop.time())
         self.lanes.heard(lane)
         self.relays.fills.go_on()
         self.pump()
         self._dispatch()
+
+    def heard(self, lane: Lane) -> None:
+        """Bytes have come on the lane, but no whole frame: on a slow line a long one takes its time."""
+        self.tunnel.heard(lane.number, self._loop.time())
+        self.lanes.heard(lane)
 
     def writable(self, lane: Lane) -> None:
         """A lane takes data again, and so may streams."""

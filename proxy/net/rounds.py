@@ -43,8 +43,9 @@ class Rounds:
     ) -> None:
         self._depth -= 1
         if not self._depth:
-            self._used = min(self._used + self._clock() - self._began, _MOST)
+            self._used += self._clock() - self._began
             if self._used >= _NOTED:
+                self._used = min(self._used, _MOST)
                 self._await_next()
 
     @property

@@ -377,7 +377,7 @@ class Outgoing:
 
     def _uncredited_bytes(self) -> int:
         """Bytes of payload of the frames that `_uncredited` counts."""
-        return sum(len(sent.payload) for sent in self._unacked if _is_uncredited(sent.kind))
+        return sum(len(sent.payload) for sent in self._unacked if sent.kind not in {DATA, RESET})
 
     def _hold(self, size: int) -> None:
         self._held += size + FRAME_OVERHEAD
@@ -389,10 +389,6 @@ class Outgoing:
         self._ledger.held -= size + FRAME_OVERHEAD
         if sent.kind == DATA:
             self._arrived += self._costs.popleft()
-        if _is_uncredited(sent.kind):
+        elif sent.kind != RESET:
             self._uncredited -= 1
             self._ledger.uncredited -= size
-
-
-def _is_uncredited(kind: int) -> bool:
-    return kind != DATA and kind != RESET  # noqa: PLR1714 (each frame passes here; a tuple would be built anew)

@@ -177,8 +177,9 @@ class ReceiveWindow:
         if self.arrived + cost > self.limit:
             raise PeerError("DATA", f"{cost} exceed the credit: {self.arrived} of {self.limit} were used")
         self.arrived += cost
-        pause = max(_pace(round_trip), SMALL_PACE if self.size < SMALL_WINDOW else 0.0)
-        if now - self._last > pause:  # the time that passed without DATA says nothing about the array
+        pause = now - self._last
+        if (pause > SMALL_PACE or self.size >= SMALL_WINDOW) and pause > _pace(round_trip):
+            # the time that passed without DATA says nothing about the array
             self._mark, self._mark_time = self.consumed, now
         self._last = now
 
@@ -225,7 +226,7 @@ class ReceiveWindow:
             if fast or took >= SMALL_PACE or not self._swell():
                 self._tune(fast)
             self._mark, self._mark_time = self.consumed, now
-        if self._grown:
+        if self.ended or self.size < self._initial + self._grown:
             self._settle()
 
     @property

@@ -192,11 +192,6 @@ class SpanEncoder:
         self._encoder.flush(patient=patient)
 
     @property
-    def held(self) -> int:
-        """Bytes that wait until the PDU that they belong to is whole, and that `flush` does not send."""
-        return self.framer.held
-
-    @property
     def came(self) -> int:
         """Bytes that have come from the source, as long as they are looked at."""
         return self.framer.total + self._filled

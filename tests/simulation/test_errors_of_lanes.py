@@ -1,6 +1,7 @@
 """Why a lane could not be had is told, and logged, each time that one is missing: of the last time nothing is left."""
 
 import asyncio
+from typing import Any, cast
 
 from proxy.net.peer import Peer
 from proxy.protocol.settings import TunnelSettings
@@ -29,6 +30,26 @@ def test_an_error_of_an_outage_long_ago_is_none_of_the_next_one() -> None:
             peer.sample()
 
     tell(story, TunnelSettings(keepalive=1e6, dead_after=2e6))
+
+
+def test_a_lane_lives_while_bytes_come_though_no_whole_frame_does() -> None:
+    """On a slow line a long frame takes its time."""
+
+    async def story(sites: Sites) -> None:
+        sites.dial(0.01, 16 << 20)
+        await asyncio.sleep(1)
+        ends = [(peer, cast(Any, lane)) for peer in (sites.near, sites.far) for lane in peer.lanes]
+        for _, lane in ends:
+            lane.lost = True  # no frame arrives any more
+        for _ in range(6):
+            await asyncio.sleep(5)
+            for peer, lane in ends:
+                peer.heard(lane)
+        for peer, lane in ends:
+            assert peer.tunnel.figures.outages == 0
+            assert not lane.silent
+
+    tell(story, TunnelSettings(keepalive=1, dead_after=10))
 
 
 def told(peer: Peer) -> str:

@@ -41,6 +41,9 @@ class Owner:
     def burst(self, lane: Lane) -> None:
         """Nothing is to be done at the end of a read."""
 
+    def heard(self, lane: Lane) -> None:
+        """Nor where that is no whole frame."""
+
     def writable(self, lane: Lane) -> None:
         """Nor when there is room again."""
 

@@ -32,6 +32,7 @@ class Owner:
     clock: Clock
     numbers: list[int] = field(default_factory=list)
     bursts: int = 0
+    parts: int = 0
     broken: str = ""
     reason: str = ""
     needless: bool | None = None
@@ -47,6 +48,9 @@ class Owner:
 
     def burst(self, lane: Lane) -> None:
         self.bursts += 1
+
+    def heard(self, lane: Lane) -> None:
+        self.parts += 1
 
     def breach(self, reason: str) -> None:
         self.broken = reason
@@ -144,6 +148,14 @@ def test_half_a_frame_is_kept_until_the_rest_comes(stage: Stage) -> None:
     assert (stage.owner.numbers, stage.reading) == ([0, 1, 2], True)
     stage.brings(whole[5:])
     assert stage.owner.numbers == [0, 1, 2, 3]
+
+
+def test_bytes_of_a_frame_that_is_not_whole_are_told_as_a_sign_of_life(stage: Stage) -> None:
+    whole = ping(1)
+    stage.brings(whole[:5])
+    assert (stage.owner.numbers, stage.owner.bursts, stage.owner.parts) == ([], 0, 1)
+    stage.brings(whole[5:])
+    assert (stage.owner.numbers, stage.owner.bursts, stage.owner.parts) == ([1], 1, 1)
 
 
 def test_a_lane_that_ends_meanwhile_gives_nothing_more(stage: Stage) -> None:
