@@ -251,14 +251,13 @@ class Peer:
     def pump(self) -> None:
         """Write to the lanes what the tunnel wants sent, and note when it wants to be called next."""
         self.lanes.pump(self._loop.time())
-        self._schedule()
+        deadline = self.tunnel.next_deadline()
+        if deadline is not None and (self._timer is None or deadline < self._deadline):
+            self._schedule(deadline)
 
     # -- time --------------------------------------------------------------------------------------------------
 
-    def _schedule(self) -> None:
-        deadline = self.tunnel.next_deadline()
-        if deadline is None or (self._timer is not None and self._deadline <= deadline):
-            return
+    def _schedule(self, deadline: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._deadline = deadline

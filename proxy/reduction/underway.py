@@ -47,8 +47,8 @@ class Underway:
 
     def send(self, batch: OutgoingBatch) -> None:
         """The batch is sent; its tokens are written."""
-        if known := batch.known:
-            self._note_known(known)
+        if batch.named:
+            self._note_known(batch.known)
             self._referred.update(batch.named)
             self.runs.send(batch.lists)
             self._holdings.reliability.referred(batch.references)
@@ -85,14 +85,14 @@ class Underway:
 
         `found`: the peer consumed it and asked for none.
         """
-        if known := batch.known:
-            self._note_known(-known)
+        if batch.named:
+            self._note_known(-batch.known)
             _uncount(self._referred, batch.named)
             _uncount(self._missed, missed)
             self.runs.end(batch.lists, found=found)
             self._holdings.reliability.ended(batch.references, sum(name not in batch.lists for name in missed))
             if found:
-                self._holdings.reliability.found(known)
+                self._holdings.reliability.found(batch.known)
         if batch.learned:
             self._holdings.unsend([place for _, place in batch.learned])
         for container in batch.pinned:
