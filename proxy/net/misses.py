@@ -37,7 +37,8 @@ class Misses:
     def settle(self, stream: int) -> None:
         """The stream has decoded its batch, or ended: one that waits may ask, but only in the loop's next round, since
         it may be about to end as well."""
-        self._waiting.pop(stream, None)
+        if stream in self._waiting:
+            del self._waiting[stream]
         if stream in self._asking:
             self._asking.remove(stream)
             if self._waiting:

@@ -275,10 +275,11 @@ class Peer:
 
     def _dispatch(self) -> None:
         while (event := self.tunnel.next_event()) is not None:
-            if (handle := _OF_PEERS.get(type(event))) is None:
-                self.relays.happened(event)
+            kind = type(event)
+            if kind in _OF_PEERS:
+                _OF_PEERS[kind](self, event)
             else:
-                handle(self, event)
+                self.relays.happened(event)
 
     def _peer_draining(self, event: events.PeerDraining) -> None:
         log.info("peer %s drains: %s", self.name, event.reason)

@@ -44,7 +44,8 @@ class Lane:
         """PING and PONG that wait to be sent on it."""
         self._keepalive = keepalive
         self._dead_after = dead_after
-        self._busy = False  # numbered frames went or came by it since the last PONG
+        self.busy = False
+        """Numbered frames went or came by it since the last PONG."""
         self._next_ping = now
         self._asked_at: float | None = None  # when the PING that is under way was sent
         self._token = 0  # of the last PING
@@ -92,15 +93,13 @@ class Lane:
             raise PeerError("PONG", f"token {token} answers no PING that is under way")
         round_trip = now - self._asked_at
         self._asked_at = None
-        self._next_ping = now + (min(PING_BUSY, self._keepalive) if self._busy else self._keepalive)
-        self._busy = False
+        self._next_ping = now + (min(PING_BUSY, self._keepalive) if self.busy else self._keepalive)
+        self.busy = False
         return round_trip
 
     def note_traffic(self, now: float) -> bool:
-        """A numbered frame goes or comes by it. True if a PING is due earlier because of that."""
-        if self._busy:
-            return False
-        self._busy = True
+        """It becomes `busy`: a numbered frame goes or comes by it. True if a PING is due earlier because of that."""
+        self.busy = True
         due = self._next_ping
         self._next_ping = min(due, now + PING_BUSY)
         return self._next_ping < due
@@ -196,7 +195,7 @@ class Lanes:
 
     def note_traffic(self, lane: Lane, now: float) -> None:
         """A numbered frame goes or comes by the lane, which may bring its next PING forward."""
-        if lane.note_traffic(now):
+        if not lane.busy and lane.note_traffic(now):
             self.deadline = min(self.deadline, now + PING_BUSY)
 
     def reschedule(self, round_trip: float) -> None:

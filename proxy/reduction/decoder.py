@@ -172,8 +172,9 @@ class Decoder:
             return None
         self._broken = True  # unless this goes well
         self._progress = self._begin(data)
+        decoded = self._advance()
         self._broken = False
-        return self.advance()
+        return decoded
 
     def keep(self, data: memoryview) -> None:
         """Take a batch without decoding it yet: the array, the store or other streams have to be waited for."""

@@ -197,10 +197,10 @@ def test_a_lane_that_carries_copies_is_asked_whether_it_lives() -> None:
     script = lossy(3)
     lane = script.tunnel._lanes.get(2)
     assert lane is not None
-    lane._busy = False
+    lane.busy = False
     ask(script)
     assert taken(script, 3, 2)[1] == ["DATA 1#1 100"]
-    assert lane._busy
+    assert lane.busy
 
 
 def test_the_peer_takes_each_frame_once() -> None:
