@@ -324,9 +324,11 @@ class Relay(asyncio.BufferedProtocol):
             self._encoder.flush(patient=patient)
             self._ship()
             self.waits.outward(_SOURCE)
-            if self.waits.resting and self._owner.worker.congested:
+            if not self.waits.resting:
+                return
+            if self._owner.worker.congested:
                 self._owner.worker.when_relieved(self.writable)
-            elif self.waits.resting and self._owner.streams.credit_due(self.stream):
+            elif self._owner.streams.credit_due(self.stream):
                 self._await_room()
             else:
                 self.writable()  # known data has cost less than was reckoned with
