@@ -226,7 +226,9 @@ class Peer:
     def heard(self, lane: Lane) -> None:
         """Bytes have come on the lane, but no whole frame: on a slow line a long one takes its time."""
         self.tunnel.heard(lane.number, self._loop.time())
-        self.lanes.heard(lane)
+        if lane.silent:
+            self.lanes.heard(lane)
+            self.pump()  # what waits may go by it again
 
     def writable(self, lane: Lane) -> None:
         """A lane takes data again, and so may streams."""
