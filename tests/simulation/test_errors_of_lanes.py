@@ -52,5 +52,21 @@ def test_a_lane_lives_while_bytes_come_though_no_whole_frame_does() -> None:
     tell(story, TunnelSettings(keepalive=1, dead_after=10))
 
 
+def test_what_waits_goes_by_a_silent_lane_as_soon_as_it_is_heard() -> None:
+    async def story(sites: Sites) -> None:
+        peer, written = sites.near, list[bytes]()
+        sites.dial(0.01, 16 << 20)
+        await asyncio.sleep(1)
+        for lane in peer.lanes:
+            peer.lanes.silence(lane.number)
+            cast(Any, lane).write = written.extend
+        peer.tunnel.drain("as announced")
+        assert not written, "nobody has pumped"
+        peer.heard(next(iter(peer.lanes)))
+        assert any(frame.endswith(b"as announced") for frame in written)
+
+    tell(story, TunnelSettings(keepalive=1e6, dead_after=2e6))
+
+
 def told(peer: Peer) -> str:
     return peer.last_error
