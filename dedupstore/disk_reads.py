@@ -151,7 +151,8 @@ class DiskReads(DiskCache):
             self._failed_last = False
             if self._unread.pop(container, None):
                 self._missed = b""  # it may be held after all
-            self._alarms.pop("read", None)
+            if not any(map(self._passed_over, self._unread)):
+                self._alarms.pop("read", None)
             self._figures.loads += 1
         return found
 

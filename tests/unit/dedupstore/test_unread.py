@@ -41,10 +41,11 @@ def test_a_container_that_cannot_be_read_is_passed_over_for_a_while(
     assert (store.find(name_of(0)), disk.reads) == (None, 0)
     assert held(store, ALL) == list(ALL[A_CONTAINER:])
     evict_from_cache(store)
-    assert healthy(store)
+    assert store.alarms == (alarm,), "what else the disk gives does not help that container"
     clock.now += 1
     assert [fetch(store, name_of(number)) for number in ALL[:A_CONTAINER]] == [chunk(n) for n in ALL[:A_CONTAINER]]
     assert store.figures().invalid == 0
+    assert healthy(store)
 
 
 def test_a_container_that_stays_unreadable_is_tried_less_and_less(store: ChunkStore, disk: Disk, clock: Clock) -> None:
@@ -60,7 +61,26 @@ def test_a_container_that_stays_unreadable_is_tried_less_and_less(store: ChunkSt
         disk.slots_error = 0
         evict_from_cache(store)
     assert 24 <= tries <= 40
+
+
+def test_that_a_container_cannot_be_read_is_told_until_it_may_be_tried_again(
+    disk: Disk, clock: Clock, tmp_path: Path
+) -> None:
+    """Not until anything else was read, nor for months after the last one who asked for it."""
+    numbers = range(3 * A_CONTAINER)
+    store = open_store("disk", SIZE, tmp_path, clock=clock)
+    fill(store, numbers)
+    store.close()
+    store = open_store("disk", SIZE, tmp_path, clock=clock)
+    disk.slots_error = errno.EIO
+    store.load(name_of(0))
+    disk.slots_error = 0
+    store.load(name_of(A_CONTAINER))
+    assert not healthy(store)
+    clock.now += 1
+    store.load(name_of(2 * A_CONTAINER))
     assert healthy(store)
+    store.close()
 
 
 def test_what_could_not_be_read_is_learned_anew(disk: Disk, clock: Clock, tmp_path: Path) -> None:
