@@ -103,12 +103,12 @@ class Keeper:
                 self._opened.set_exception(fault)
             return
         if self._opened.set_running_or_notify_cancel():
+            self._idle.set()  # first, for whoever waits for the result may have a batch for us
             self._opened.set_result(kept)
             self._serve(file)
         file.close()
 
     def _serve(self, file: HistoryFile) -> None:
-        self._idle.set()
         owed = Batch({}, [])
         while (batch := self._work.get()) is not None:
             owed = batch.over(owed)

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ SIZE = 64 << 20
 FIVE = range(A_CONTAINER * 5)
 
 
-def opened(path: Path, size: int = SIZE) -> ChunkStore:
-    return open_store("disk", size, path, cache_bytes=32 << 20, clock=lambda: 1_700_000_000.0)
+def opened(path: Path, size: int = SIZE, clock: Callable[[], float] = lambda: 1_700_000_000.0) -> ChunkStore:
+    return open_store("disk", size, path, cache_bytes=32 << 20, clock=clock)
 
 
 def failing(*_: object) -> int:

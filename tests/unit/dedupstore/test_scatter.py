@@ -13,10 +13,12 @@ from dedupstore import container_file
 from dedupstore.container import SMALL
 from dedupstore.container_file import ContainerFile
 from dedupstore.disk import DiskStore
+from dedupstore.disk_cache import FIRST_UNREAD
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.scatter import Scatter
 from dedupstore.store import ChunkStore
 from tests.conformance.filling import chunk, fetch, fill, healthy, name_of, put
+from tests.unit.dedupstore.failing_disk import Clock
 from tests.unit.dedupstore.stores import failing_but_for_the_superblock, opened, put_in_index
 
 LENGTH = 16 << 10
@@ -46,10 +48,10 @@ def store(large: Path) -> Iterator[ChunkStore]:
 
 
 @pytest.fixture
-def doomed(large: Path, path: Path) -> Iterator[ChunkStore]:
+def doomed(large: Path, path: Path, clock: Clock) -> Iterator[ChunkStore]:
     """Another one like it, in `path`, for those that lose some of it."""
     shutil.copytree(large, path)
-    store = opened(path, SIZE)
+    store = opened(path, SIZE, clock)
     yield store
     store.close()
 
@@ -188,7 +190,7 @@ def test_what_was_read_of_a_slot_that_was_written_over_says_nothing_of_where_the
 
 
 def test_a_disk_that_can_be_read_again_is_an_alarm_no_longer(
-    doomed: ChunkStore, monkeypatch: pytest.MonkeyPatch
+    doomed: ChunkStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stood until the next container was read, and where little is read that may take days."""
     read_here_and_there(doomed, 300)
@@ -201,6 +203,7 @@ def test_a_disk_that_can_be_read_again_is_an_alarm_no_longer(
     with pytest.raises(ChunkMissing):
         doomed.read(one)
     assert "cannot be read" in doomed.alarms[0]
+    clock.now += FIRST_UNREAD
     for name in (other, third):
         fetch(doomed, name)
     assert healthy(doomed)

@@ -193,8 +193,9 @@ def test_of_a_file_that_cannot_be_opened_it_is_told_that_it_takes_a_restart(surv
 
 
 def hanging(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """The history's disk answers no write before that is set."""
+    """While that is clear, the history's disk answers no write."""
     answers = threading.Event()
+    answers.set()
     write = HistoryFile.write
 
     def hang(*arguments: Any) -> None:
@@ -219,6 +220,7 @@ def test_a_disk_that_does_not_answer_is_told_once(
             return watching.watch.history.kept
 
         assert keeper.rest(PATIENCE)
+        answers.clear()
         assert [tick() for _ in range(3)] == ["disk", "memory", "memory"]
         answers.set()
         assert keeper.rest(PATIENCE)
@@ -240,6 +242,7 @@ def test_what_a_disk_that_does_not_answer_is_owed_is_bounded(
 
     def act(watching: Watching, keeper: Keeper) -> None:
         assert keeper.rest(PATIENCE)
+        answers.clear()
         watching.tick()
         for at in range(3 * EVENTS_MAX):
             watching.journal.note(codes.TUNNEL_DOWN, "peer west", str(at), float(at))
