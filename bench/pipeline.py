@@ -23,7 +23,7 @@ from bench.pipeline_results import MANY, STORES, Measurement, Results, show
 from bench.processes import Process
 from bench.programs import file_to_write, measured, tell, told, whole
 from bench.replicator import Sink, replicate
-from bench.sites import Address, Pair, SiteFailure, keygen
+from bench.sites import Address, Pair, SiteFailure, keygen, room_for
 from proxy.config.units import SIZE, parse_size, show_size
 from proxy.errors import ExitCode
 
@@ -201,11 +201,6 @@ def _fill(file: Path, data: Dataset) -> None:
     """Overwrite the file in place, since a sink has it mapped."""
     with file.open("r+b") as opened:
         opened.writelines(data)
-
-
-def room_for(size: int) -> int:
-    """The size of a store that is larger than a transfer of that size."""
-    return size * 5 // 4 + 64 * MIB
 
 
 def middle(transfers: list[Measurement]) -> Measurement:

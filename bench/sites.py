@@ -198,6 +198,11 @@ class Site:
         return SiteFailure(f"site {self.name} {what}; the end of its log:\n{self.tail()}")
 
 
+def room_for(size: int) -> int:
+    """The size of a store that is larger than a transfer of that size, both in bytes."""
+    return size * 5 // 4 + (64 << 20)
+
+
 class Pair:
     """Two sites with a tunnel between them; east dials. A context manager: entering waits until the tunnel is up."""
 

@@ -29,7 +29,7 @@ from bench.goals import Goal, goal_table
 from bench.machine import machine_facts, machine_text, warn_if_busy
 from bench.processes import Process, next_line, own, talking
 from bench.programs import file_to_write, measured, tell, told, whole
-from bench.sites import Pair, Site
+from bench.sites import Pair, Site, room_for
 from bench.tables import plain_table
 from proxy.config.units import show_size
 from proxy.errors import ExitCode
@@ -79,7 +79,7 @@ class Comparison:
             opened.writelines(Dataset("viewers", self.size))
         with (
             load.sinking(file) as (address, sink),
-            Pair({"array": address}, store_size=show_size(self.size * 5 // 4 + 64 * MIB)) as pair,
+            Pair({"array": address}, store_size=show_size(room_for(self.size))) as pair,
         ):
             pair.wait_prepared()
             for _ in range(2):  # cold, and once more, so that windows and buffers have grown

@@ -16,7 +16,7 @@ from bench.datasets import Dataset
 from bench.goals import Goal
 from bench.lines import Setting, untrue, widen
 from bench.processes import Process
-from bench.sites import Pair
+from bench.sites import Pair, room_for
 from bench.wan import Line, Wan, line
 from proxy.config.units import show_size
 
@@ -124,7 +124,7 @@ class _Way:
 def _without_a_line(file: Path, size: int) -> Iterator[_Way]:
     with (
         load.sinking(file) as (address, sink),
-        Pair({"array": address}, store_size=_store(size)) as pair,
+        Pair({"array": address}, store_size=show_size(room_for(size))) as pair,
     ):
         pair.wait_prepared()
         yield _Way(file, pair, sink)
@@ -135,11 +135,6 @@ def _over(wan: Wan, file: Path, size: int) -> Iterator[_Way]:
     with ExitStack() as stack:
         with wan.inside("west"):
             address, sink = stack.enter_context(load.sinking(file))
-        pair = stack.enter_context(Pair({"array": address}, wan=wan, store_size=_store(size)))
+        pair = stack.enter_context(Pair({"array": address}, wan=wan, store_size=show_size(room_for(size))))
         pair.wait_prepared()
         yield _Way(file, pair, sink, wan)
-
-
-def _store(size: int) -> str:
-    """A size of store that has room for the volume."""
-    return show_size(size * 5 // 4 + (64 << 20))

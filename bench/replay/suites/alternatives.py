@@ -20,7 +20,7 @@ from bench.replay.suites.alternatives_report import PASSES, VOLUMES, Place, publ
 from bench.replay.suites.field import volume
 from bench.replay.suites.field_pass import SETTING
 from bench.replay.trial import Figure, Lacking, Options, Outcome, Stage, Trial
-from bench.sites import Address, Pair
+from bench.sites import Address, Pair, room_for
 from bench.wan import Wan
 from bench.wan.wan import lacking
 from proxy.config.units import show_size
@@ -57,7 +57,7 @@ def isthmus(store_size: str, wan: Wan, directory: Path, to: Address) -> Iterator
 
 def ways(command: str, scale: float) -> list[Way]:
     """All ways; Isthmus is the last one, with stores that have room for the largest volume."""
-    room = max(volume(name, scale).size for name in VOLUMES) * 5 // 4 + (64 << 20)
+    room = room_for(max(volume(name, scale).size for name in VOLUMES))
     found = [
         Way("tcp-cubic", tunnels.plain, "cubic", partial(_lacking_control, "cubic")),
         Way("tcp-bbr", tunnels.plain, "bbr", partial(_lacking_control, "bbr")),
