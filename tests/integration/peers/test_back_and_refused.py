@@ -36,6 +36,17 @@ def test_a_peer_that_has_ended_in_order_and_is_refused_since_is_back(bed: Bed) -
         stage.west.wait_for(lambda: peer_of(stage.west, "rogue")["ended_seconds"] is None, "says that it is away")
 
 
+def back_and_refused(bed: Bed, west: Answerer, change: Callable[[], None], words: str) -> None:
+    """East, which dials west, is told of its end in order; after the change, of the refusal, and of no end any more."""
+    east = bed.site("east", {"west": west.address})
+    east.start()
+    says(east, "west has ended in order")
+    change()
+    says(east, words)
+    east.wait_for(lambda: peer_of(east, "west")["ended_seconds"] is None, "says that it is away")
+    assert east.stop() == 0
+
+
 def test_a_peer_that_has_ended_in_order_and_refuses_since_is_back(bed: Bed) -> None:
     make(bed.directory / "west", "west")
     refusal = encode(FrameType.CLOSE, 0, 0, CloseCode.VERSION.to_bytes(2, "big"), b"no common version")
@@ -51,13 +62,7 @@ def test_a_peer_that_has_ended_in_order_and_refuses_since_is_back(bed: Bed) -> N
         lane.ending()
 
     with Answerer(context(bed.directory / "west", answering=True), answer) as west:
-        east = bed.site("east", {"west": west.address})
-        east.start()
-        says(east, "west has ended in order")
-        released.set()
-        says(east, "refused by the other side: no common version")
-        east.wait_for(lambda: peer_of(east, "west")["ended_seconds"] is None, "says that it is away")
-        assert east.stop() == 0
+        back_and_refused(bed, west, released.set, "refused by the other side: no common version")
 
 
 TLS: dict[str, tuple[Callable[[Bed], ssl.SSLContext], str]] = {
@@ -86,12 +91,10 @@ def test_in_tls(bed: Bed, what: str) -> None:
         lane.send(ENDED)
         lane.ending()
 
+    made, words = TLS[what]
     with Answerer(context(bed.directory / "west", answering=True), end) as west:
-        east = bed.site("east", {"west": west.address})
-        east.start()
-        says(east, "west has ended in order")
-        made, words = TLS[what]
-        west.tls = made(bed)
-        says(east, words)
-        east.wait_for(lambda: peer_of(east, "west")["ended_seconds"] is None, "says that it is away")
-        assert east.stop() == 0
+
+        def change() -> None:
+            west.tls = made(bed)
+
+        back_and_refused(bed, west, change, words)
