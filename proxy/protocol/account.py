@@ -64,9 +64,8 @@ class Account:
 
     def __init__(self, share: Share) -> None:
         self.share = share
-        self.cap = None if share.maximum is None else Cap(share.maximum, share.burst or share.maximum * BURST_SECONDS)
-        rate = share.guarantee
-        self.guarantee = None if rate is None else Meter(rate, rate * BEHIND_SECONDS)
+        self.cap = None if share.maximum is None else Cap(share.maximum, _burst(share))
+        self.guarantee = _guarantee(share)
         self.turn = 0.0
         """Virtual time in bytes of the wire. Frames that the guarantee pays for do not advance it."""
         self.lead = largest_lead(0.0)
@@ -89,6 +88,18 @@ class Account:
         self._last = 0.0  # turn at which a stream begins if no other waits with bulk
         self._samples: deque[tuple[float, float]] = deque()  # time, `wire`
         self._told = 0.0  # `wire`, at the last call of `lately`
+
+    def change(self, share: Share, now: float) -> None:
+        """Other rules hold from now on. What was sent stays; what was saved of a guarantee is lost."""
+        if share.maximum is None:
+            self.cap = None
+        elif self.cap is None:
+            self.cap = Cap(share.maximum, _burst(share))
+        else:
+            self.cap.change(share.maximum, now, _burst(share))
+        if share.guarantee != self.share.guarantee:
+            self.guarantee = _guarantee(share)
+        self.share = share
 
     # -- its streams ---------------------------------------------------------------------------------------------
 
@@ -186,3 +197,13 @@ class Account:
             return 0.0
         (first, before), (last, after) = self._samples[0], self._samples[-1]
         return (after - before) / (last - first) if last > first else 0.0
+
+
+def _burst(share: Share) -> float:
+    assert share.maximum is not None
+    return share.burst or share.maximum * BURST_SECONDS
+
+
+def _guarantee(share: Share) -> Meter | None:
+    rate = share.guarantee
+    return None if rate is None else Meter(rate, rate * BEHIND_SECONDS)

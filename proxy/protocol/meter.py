@@ -64,6 +64,7 @@ class Cap:
     __slots__ = ("_all", "_asked", "_instalments", "_patient_until", "_urgent", "bulk_paid")
 
     def __init__(self, rate: float, burst: float | None = None) -> None:
+        """`burst`: by default `LATE_SECONDS` of the rate."""
         burst = burst or rate * LATE_SECONDS
         self._all = Meter(rate, burst)
         self._asked = Meter(rate, burst)  # the same without what was sent unasked
@@ -106,12 +107,12 @@ class Cap:
         """`size` bytes were sent without asking the cap."""
         self._all.charge_within(UNASKED_SECONDS, size, now)
 
-    def change(self, rate: float, now: float) -> None:
-        """Another rate from now on, with its default burst. The bound of `UNASKED_SECONDS` holds at this rate, too."""
+    def change(self, rate: float, now: float, burst: float | None = None) -> None:
+        """Another rate from now on. The bound of `UNASKED_SECONDS` holds at this rate, too."""
         if self.bulk_paid > now:
             self.bulk_paid = now + (self.bulk_paid - now) * self.rate / rate
         for meter in (self._all, self._asked):
-            meter.change(rate, rate * LATE_SECONDS, now)
+            meter.change(rate, burst or rate * LATE_SECONDS, now)
         self._be_patient(now)
         self._all.paid = min(self._all.paid, self._patient_until)
         self._urgent.change(rate, rate * URGENT_SECONDS, now)

@@ -54,12 +54,28 @@ class Scheduler:
     # -- shares --------------------------------------------------------------------------------------------------
 
     def account(self, share: Share) -> Account:
-        """The account of the share, which is made at the first call and stays for good."""
+        """The account of the share, which is made at the first call and stays until `drop`."""
         found = self.accounts.get(share)
         if found is None:
             found = self.accounts[share] = Account(share)
             self.ruled = self.ruled or share.ruled
         return found
+
+    def change(self, share: Share, other: Share, now: float) -> None:
+        """The account of that share, with its streams and what it has sent, is the account of the other share."""
+        account = self.accounts.pop(share)
+        if listed := account.listed:
+            self._unlist(account)
+        account.change(other, now)
+        self.accounts[other] = account
+        if listed:
+            self._list(account)
+        self._review()
+
+    def drop(self, share: Share) -> None:
+        """No stream is of that share any more, but for those that have ended: they keep its account."""
+        del self.accounts[share]
+        self._review()
 
     def set_rate(self, rate: float | None, now: float) -> None:
         """Cap everything together at so many bytes a second; None: no longer."""
@@ -69,7 +85,11 @@ class Scheduler:
             self.cap = Cap(rate)
         else:
             self.cap.change(rate, now)
-        self.ruled = rate is not None or any(share.ruled for share in self.accounts)
+        self._review()
+
+    def _review(self) -> None:
+        """There are other rules."""
+        self.ruled = self.cap is not None or any(share.ruled for share in self.accounts)
         for account in self.accounts.values():
             account.overtaken = None  # it may be in the future: when the former rate would have paid for a frame
         self.again_at = NEVER

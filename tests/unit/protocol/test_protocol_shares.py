@@ -437,3 +437,44 @@ def test_a_stopwatch_does_not_run_beyond_what_was_foreseen() -> None:
     watch.start(10.0, 11.0)
     watch.stop(10.5)
     assert watch.seconds(20.0) == 2.5
+
+
+def test_a_share_that_is_changed_keeps_its_streams_and_what_it_has_sent() -> None:
+    line = Line(40 * MBIT)
+    low, urged = Share("low", Priority.LOW), Share("low", Priority.HIGH, guarantee=5 * MBIT, maximum=30 * MBIT)
+    stream, other = line.open(low), line.open(Share("normal"))
+    line.run(2)
+    sent = line.total(stream)
+    scheduler = line.tunnel.scheduler
+    scheduler.change(low, urged, line.now)
+    assert scheduler.accounts[urged].wire == pytest.approx(sent, rel=0.05)
+    line.run(10)
+    assert line.rates(stream, since=2.0) == pytest.approx(30 * MBIT, rel=0.03)
+    assert line.rates(other, since=2.0) == pytest.approx(10 * MBIT, rel=0.05)
+    scheduler.change(urged, low, line.now)
+    line.run(10)
+    assert line.rates(stream, since=13.0) == pytest.approx(0, abs=MBIT / 10), "it is low again, and has no guarantee"
+
+
+def test_what_a_cap_held_back_goes_once_there_is_no_cap() -> None:
+    line = Line(40 * MBIT)
+    slow, free = Share("slow", maximum=MBIT / 10), Share("slow")
+    stream = line.open(slow)
+    line.run(2)
+    line.tunnel.scheduler.change(slow, free, line.now)
+    assert not line.tunnel.scheduler.ruled
+    line.run(0.5)
+    assert line.rates(stream, since=2.0) == pytest.approx(40 * MBIT, rel=0.05)
+
+
+def test_streams_of_a_share_that_is_dropped_send_what_they_have() -> None:
+    line = Line(40 * MBIT)
+    gone = Share("gone", Priority.HIGH, maximum=10 * MBIT)
+    stream = line.open(gone)
+    line.run(1)
+    line.tunnel.scheduler.drop(gone)
+    assert gone not in line.tunnel.scheduler.accounts
+    line.sources[stream].left = 10
+    line.run(5)
+    assert line.sources[stream].left == 0
+    assert line.tunnel.scheduler.account(gone).wire == 0, "one that comes later has an account of its own"
