@@ -136,8 +136,8 @@ def serve(config: Path) -> int | None:
 
     Logs to stderr: text on a terminal, one JSON object a line otherwise. A line says when the site is ready. SIGTERM
     and Ctrl-C drain: no new connections are accepted, live ones get `tunnel.drain` to end, then the exit code is 0.
-    Ctrl-C while it drains ends the wait, and resets what is left. SIGHUP reads certificates, keys, pins and tokens
-    anew, as `isthmus reload` does.
+    Ctrl-C while it drains ends the wait, and resets what is left. SIGHUP has it read its file, certificates, keys, pins
+    and tokens anew, as `isthmus reload` does.
     """
     return _perform("serve", config)
 
@@ -203,13 +203,14 @@ def drain(config: Path, wait: bool) -> int | None:
 @root.command(epilog=_examples("isthmus reload /etc/isthmus/east.toml"))
 @_config
 def reload(config: Path) -> int | None:
-    """Have a running site read its certificates anew.
+    """Have a running site read its file and certificates anew.
 
-    As SIGHUP does: certificates, keys, pins and tokens. Array connections stay; a lane whose certificate is no
-    longer trusted, as where its peer is no longer in the file, and connections to the status listener end. If they
-    cannot be used the site keeps what it had, and the exit code is 1. Needs the token of `status.control_token`
-    where the file names one; of one that was replaced the site knows the former until then, so send SIGHUP
-    (systemctl reload) instead.
+    As SIGHUP does: certificates, keys, pins and tokens; and rates, forwards and exports, unless something else was
+    changed that needs a restart. Array connections stay, unless their forward or export is gone or leads elsewhere. A
+    lane whose certificate is no longer trusted, as where its peer is no longer in the file, and connections to the
+    status listener end. If a file cannot be used the site keeps what it had, and the exit code is 1. Needs the token of
+    `status.control_token` where the file names one; of one that was replaced the site knows the former until then, so
+    send SIGHUP (systemctl reload) instead.
     """
     return _perform("control", config, action="reload")
 

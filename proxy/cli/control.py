@@ -37,7 +37,7 @@ def drain(config: Path, wait: bool) -> None:
 
 
 def reload(config: Path) -> int:
-    """Have the site read its certificates, keys, pins and tokens anew; FAILED if it keeps the old ones."""
+    """Have the site read its file, certificates, keys, pins and tokens anew; FAILED if it keeps the old ones."""
     site = load(config, files=False)
     with asking(site) as api:
         api.status(streams=False, control=True)  # of this site, and of no other
@@ -48,6 +48,8 @@ def reload(config: Path) -> int:
         more = f"`{typed('isthmus', 'check', config)}` says more"
         raise OperatorError(f"{site.site.name} keeps what it had: {problem}; {more}")
     say(f"{site.site.name} has read its certificates, keys, pins and tokens anew.")
+    if taken_over := answer.get("taken_over"):
+        say(f"It has taken over from {config}: {', '.join(map(str, taken_over))}.")
     if (rest := _awaiting_restart(answer)) is not None:
         say(f"What else was changed in {config} takes effect with a restart{rest}.")
     return ExitCode.OK

@@ -29,8 +29,17 @@ A key that is not described here is a mistake. The file is UTF-8 without a byte 
 a default need not be given, unless it says "required". *Far* is at the peer's side of the line, *near* at this side.
 What the other words mean: [GUIDE.md](GUIDE.md#words).
 
-**What a running site reads again.** On `isthmus reload` (or SIGHUP) it checks the file, and reads certificates, keys,
-pins and tokens anew. Everything else takes effect at the next start.
+**What a running site takes over.** On `isthmus reload` (or SIGHUP) it checks the file as at a start. If there is a
+mistake in it, nothing changes. Otherwise the site reads certificates, keys, pins and tokens anew, and takes over what
+was changed of these:
+
+- every `[[forward]]` and `[[export]]`, also new and removed ones. Connections whose forward or export is gone, is no
+  longer for that peer, or differs in more than `priority`, `guarantee`, `maximum`, `burst` and `dscp`, are reset, and
+  arrays connect anew; all others stay;
+- `rate` and `schedule` of each `[[peer]]`, and `log.level`.
+
+Everything else takes effect at the next start. If anything else was changed as well, so does all of it, since only the
+whole file was checked; `isthmus reload` names what awaits a restart. These count at once in any case:
 
 - If `[identity]`, or `certificate` of a peer, names another file than before, the site uses that one from then on.
 - A peer that is no longer in the file is no longer trusted, and its tunnel ends. Until the next start that is reported

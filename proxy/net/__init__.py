@@ -8,13 +8,14 @@ everything in that class is to be called on the event loop's thread. A tour by t
   to be had, and says which descriptors are not for arrays. `opening` opens the store, `worker` waits for the store's
   disk, `reading` reckons at what rate the store serves a peer, `tls` holds the certificates, `supervisor` speaks to
   systemd, `survey` and `watching` feed `proxy.observe`.
-- **Arrays.** `forward` accepts an array's connections, `redirected` finds where one was meant to go, `portals` opens
-  forwards on demand. On the far side `asking` reads an OPEN, and `arrays` reaches the export through `connecting`, with
-  time limits that count only while the loop runs (`within`). A `relay` joins socket and stream through its `coders`;
-  `delivery` is its inward half. `relays` makes and ends the relays of one peer, and hands them their streams' events;
-  `relay_owner` states what a relay needs of it. `turns`, `allowance`, `pauses` and `packing` decide when a relay reads
-  and sends, `rounds` when it delivers, `silence` how long it waits for the rest of a PDU or text. When a stream ends,
-  `blaming` decides whose fault it is, `endings` how the array sees it, and `ended` counts it.
+- **Arrays.** `forwards` has those of the site's file, which may change while it runs. A `forward` accepts an array's
+  connections, `redirected` finds where one was meant to go, `portals` opens forwards on demand. On the far side
+  `asking` reads an OPEN, and `arrays` reaches the export through `connecting`, with time limits that count only while
+  the loop runs (`within`). A `relay` joins socket and stream through its `coders`; `delivery` is its inward half.
+  `relays` makes and ends the relays of one peer, and hands them their streams' events; `relay_owner` states what a
+  relay needs of it. `turns`, `allowance`, `pauses` and `packing` decide when a relay reads and sends, `rounds` when it
+  delivers, `silence` how long it waits for the rest of a PDU or text. When a stream ends, `blaming` decides whose fault
+  it is, `endings` how the array sees it, and `ended` counts it.
 - **Peers.** A `peer` drives the `Tunnel` of `proxy.protocol`. `dialler` and `door` bring up a `lane`, `handshake` says
   why one failed, `long_packets` judges whether packets of full size pass. `lanes`, `lane_count` and `loss` decide how
   many lanes there are, and what each gets; `outlet` decides how little of that the kernel is given. `renewing`,

@@ -19,10 +19,12 @@ class Environment:
     """Built once by the site."""
 
     config: SiteConfig
+    """As the site was started with. Rates, forwards and exports may be others by now (`Site.config`)."""
     worker: StoreWorker
     chunker: Chunker
     tunnel_settings: TunnelSettings
     exports: dict[str, Export]
+    """By name, as they are at present."""
     software: str
     processor: Processor
     turns: Turns

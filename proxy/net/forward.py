@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from proxy.config.addresses import Address
 from proxy.config.model import Forward as ForwardConfig
@@ -26,6 +27,10 @@ FEW = 2
 """With at most so many live connections a forward is not itself what keeps the loop busy."""
 AT_ONCE = 32
 """Connections that are joined to their streams together, at most."""
+
+
+Run = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
+"""Begins a task that ends by cancellation only."""
 
 
 class Misdirected(Exception):
@@ -60,7 +65,13 @@ class Forward:
         self._portal = portal
         self._live: set[Relay] = set()
         self._noticed = 0
+        self._closed = False
+        self._task: asyncio.Task[None] | None = None
         self._opening: asyncio.Future[list[None]] | None = None
+
+    def begin(self, run: Run) -> None:
+        """Accept from now on."""
+        self._task = run(self.run())
 
     async def run(self) -> None:
         """Accept until cancelled or closed.
@@ -80,6 +91,10 @@ class Forward:
             await asyncio.shield(self._opening)  # the end of accepting must not tear a connection from its relay
             most = AT_ONCE if few and clock() - began > LONG else 1
 
+    def lead(self, config: ForwardConfig, peer: Peer, portals: Callable[[str], NearPortals | None]) -> None:
+        """Connections that come from now on go by that configuration, which has the same address to listen on."""
+        self.config, self._peer, self._portals = config, peer, portals
+
     @property
     def streams(self) -> int:
         """How many of the forward's connections live."""
@@ -92,7 +107,13 @@ class Forward:
 
     def close(self) -> None:
         """Accept no more; live connections go on."""
-        self._listener.close()
+        self._closed = True
+        if self._task is None:
+            self._listener.close()
+            return
+        # First the task: a loop that still watches a closed socket would watch whatever gets its number next.
+        self._task.add_done_callback(lambda _: self._listener.close())
+        self._task.cancel()
 
     async def _open(self, connection: socket.socket, origin: str) -> None:
         """Open a stream for an array's connection, or reset it."""
@@ -110,6 +131,8 @@ class Forward:
 
     def _relay(self, connection: socket.socket, origin: str) -> tuple[Relay | None, str]:
         """A relay with an open stream for an array's connection, or None and why not."""
+        if self._closed:
+            return None, "it accepts no connections any more"
         if is_spared(connection.fileno()):
             return None, "few file descriptors are left, which lanes may need; `isthmus doctor` says how many it takes"
         portals = self._portals(connection.getsockname()[0])

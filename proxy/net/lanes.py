@@ -43,18 +43,27 @@ class Lanes:
         self._all: dict[int, Lane] = {}
         self._ended = Counter[str]()  # what lanes that are gone have carried (`_wire`)
         self._usable: list[Lane] = []  # those that are up and not silent, or all that are up; the newest first
-        each = sorted(set(marks)) or [0]
-        most = WISHES_MAX // len(each)
-        self._fixed = fixed if fixed is None else min(fixed, most)
         self._loss = Loss()
         self._lossy_there = False  # the other side has found that packets are lost on the way to us
-        self._count = LaneCount(max(1, most - EXPRESS))
-        self._ours = dict.fromkeys(each, self._fixed or min(most, 1 + EXPRESS))  # lanes that this side needs, by mark
-        self._theirs: Mapping[int, int] = {}  # and those that the other side needs
+        self._configured = fixed
+        self._theirs: Mapping[int, int] = {}  # lanes that the other side needs, by mark
         self._blocked = 0.0  # seconds, without the present wait
         self._blocked_since: float | None = None  # data waits, and no lane takes any
-        tunnel.wish(self._ours)
+        self._begin(marks)
+
+    def _begin(self, marks: Iterable[int]) -> None:
+        each = sorted(set(marks)) or [0]
+        most = WISHES_MAX // len(each)
+        self._fixed = None if self._configured is None else min(self._configured, most)
+        self._count = LaneCount(max(1, most - EXPRESS))
+        self._ours = dict.fromkeys(each, self._fixed or min(most, 1 + EXPRESS))  # lanes that this side needs, by mark
+        self._tunnel.wish(self._ours)
         self._review()
+
+    def change(self, marks: Iterable[int]) -> None:
+        """What this side sends has those DSCP marks from now on; if they are others, lanes are counted anew."""
+        if (set(marks) or {0}) != self._ours.keys():
+            self._begin(marks)
 
     def __iter__(self) -> Iterator[Lane]:
         return iter(tuple(self._all.values()))

@@ -5,10 +5,11 @@ So a site that cannot have one of them has neither opened its store nor taken an
 
 import errno
 import socket
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from proxy.config.addresses import Address
-from proxy.config.model import SiteConfig
+from proxy.config.model import Forward, SiteConfig
 from proxy.errors import ExitCode, OperatorError
 from proxy.net.listener import BACKLOG, reserve
 from proxy.net.loops import refuse_loops
@@ -47,7 +48,7 @@ class Listeners:
         """Bind. Raises OperatorError naming each address that cannot be had, or each export that leads back here."""
         refuse_loops(config)
         self._tunnel = [_Place("tunnel.listen", config.tunnel.listen)] if config.tunnel.listen is not None else []
-        self._forwards = [_Place(f"forward {each.name!r} listen", each.listen) for each in config.forwards]
+        self._forwards = _places(config.forwards)
         self._status = _Place("status.listen", config.status.listen)
         try:
             _raise_if_any([place.reserve() for place in (*self._tunnel, *self._forwards, self._status)])
@@ -77,9 +78,19 @@ class Listeners:
 
     def close(self) -> None:
         """Close all sockets."""
-        for place in (*self._tunnel, *self._forwards, self._status):
-            if place.listener is not None:
-                place.listener.close()
+        _close((*self._tunnel, *self._forwards, self._status))
+
+
+def listen_for(forwards: Iterable[Forward]) -> list[socket.socket]:
+    """Listening sockets for more forwards, in their order. Raises OperatorError naming each address that cannot be
+    had; then none is left open."""
+    places = _places(forwards)
+    try:
+        _raise_if_any([place.reserve() or place.listen() for place in places])
+    except OperatorError:
+        _close(places)
+        raise
+    return [place.listener for place in places if place.listener is not None]
 
 
 def unavailable(what: str, address: Address, error: OSError) -> str:
@@ -93,6 +104,16 @@ def unavailable(what: str, address: Address, error: OSError) -> str:
     }
     remedy = remedies.get(error.errno or 0, "configure another address")
     return f"{what} = {address}: {error.strerror or error}; {remedy}"
+
+
+def _places(forwards: Iterable[Forward]) -> list[_Place]:
+    return [_Place(f"forward {each.name!r} listen", each.listen) for each in forwards]
+
+
+def _close(places: Iterable[_Place]) -> None:
+    for place in places:
+        if place.listener is not None:
+            place.listener.close()
 
 
 def _raise_if_any(answers: list[str]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from proxy.config.model import Peer as PeerConfig
+from proxy.config.model import SiteConfig
 from proxy.net.environment import Environment
 from proxy.net.lane import Lane
 from proxy.net.lanes import Lanes
@@ -151,6 +152,14 @@ class Peer:
         if removed or self._last_error == self._removed:
             self._last_error = removed
         self._removed = removed
+
+    def change(self, config: SiteConfig, own: PeerConfig) -> None:
+        """Its forwards and exports, and what it is granted, are those of that configuration from now on. Streams of
+        others have ended."""
+        self.relays.refusals.forget("")  # what was not exported may be now
+        self.shares.change(config, own, self._loop.time())
+        self.lanes.change(self.shares.marks)
+        self.pump()
 
     def drain(self, reason: str) -> None:
         """Refuse new streams in both directions."""

@@ -5,13 +5,13 @@ forwards that are opened on demand, and closed when they have not been used for 
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from proxy.config.addresses import Address
+from proxy.config.difference import leads_elsewhere
 from proxy.config.model import Forward as ForwardConfig
 from proxy.iscsi.portals import Portal
-from proxy.net.forward import Forward
+from proxy.net.forward import Forward, Run
 from proxy.net.listener import bind
 from proxy.net.peer import Peer
 from proxy.observe.snapshot import OnDemandStatus
@@ -23,15 +23,12 @@ log = logging.getLogger(__name__)
 _WARNINGS_MAX = 256
 """Different warnings that are logged, each once."""
 
-Run = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
-
 
 class OnDemand:
     """A forward to one portal, and when it was last in use."""
 
-    def __init__(self, forward: Forward, task: "asyncio.Task[None]", now: float) -> None:
+    def __init__(self, forward: Forward, now: float) -> None:
         self.forward = forward
-        self._task = task
         self._asked = now
 
     def touch(self, now: float) -> None:
@@ -46,9 +43,7 @@ class OnDemand:
 
     def close(self) -> None:
         """Accept no more; live connections go on."""
-        # First the task: a loop that still watches a closed socket would watch whatever gets its number next.
-        self._task.add_done_callback(lambda _: self.forward.close())
-        self._task.cancel()
+        self.forward.close()
 
 
 class Portals:
@@ -57,7 +52,7 @@ class Portals:
     def __init__(
         self, peer: Peer, forwards: Sequence[ForwardConfig], run: Run, clock: Callable[[], float] | None = None
     ) -> None:
-        """`forwards`: those to that peer; `run` begins a task that ends by cancellation only; `clock`: the loop's."""
+        """`forwards`: those to that peer; `clock`: the loop's."""
         self.rewritten = 0
         """Addresses that were replaced."""
         self.passed = 0
@@ -65,7 +60,7 @@ class Portals:
         self._peer = peer
         self._run = run
         self._forwards = forwards
-        self._standing = {_folded(each.portal): each for each in forwards if each.portal is not None}
+        self._standing = _standing(forwards)
         self._opened: dict[tuple[str, Address], OnDemand] = {}
         """By the forward whose address and ports they use, and portal. An initiator that reaches one forward's address
         need not reach another's, so a portal may be open by several."""
@@ -75,6 +70,15 @@ class Portals:
         self._warned: set[str] = set()
         self._now = clock or asyncio.get_running_loop().time
         self._sampled = self._now()
+
+    def change(self, forwards: Sequence[ForwardConfig]) -> None:
+        """Those forwards lead to the peer from now on. What was opened on demand by one that is gone, or leads
+        elsewhere, is closed."""
+        before, named = self._forwards, {each.name: each for each in forwards}
+        self._forwards, self._standing = forwards, _standing(forwards)
+        ended = {each.name for each in before if leads_elsewhere(each, named.get(each.name))}
+        for name, address in [key for key in self._opened if key[0] in ended]:
+            self._opened.pop((name, address)).close()
 
     def seen_by(self, forward: ForwardConfig) -> "Callable[[str], Redirection | None]":
         """What replaces addresses in a forward's connections, as a function of the local address that the initiator
@@ -160,7 +164,8 @@ class Portals:
             return None
         listener, listen = bound
         forward = Forward(config, self._peer, listener, self.seen_by(config), portal=address, listen=listen)
-        self._opened[config.name, address] = OnDemand(forward, self._run(forward.run()), self._now())
+        forward.begin(self._run)
+        self._opened[config.name, address] = OnDemand(forward, self._now())
         log.info("forward %s to %s opened on demand on %s", config.name, address, listen)
         return listen
 
@@ -207,6 +212,11 @@ class Redirection:
 
 
 _AROUND = "traffic to it will go around the proxy"
+
+
+def _standing(forwards: Sequence[ForwardConfig]) -> dict[Address, ForwardConfig]:
+    """By the portal that each stands for."""
+    return {_folded(each.portal): each for each in forwards if each.portal is not None}
 
 
 def _covers(config: ForwardConfig, address: Address) -> bool:

@@ -188,6 +188,13 @@ class Relays:
         self.pump()
         return relay, ""
 
+    def withdraw(self, share: str, reason: str) -> None:
+        """Reset the streams of that forward or export, as its share is named."""
+        for relay in self:
+            if relay.share == share:
+                relay.close(ResetCode.ORIGIN_RESET, reason)
+        self.refusals.forget(share)
+
     @property
     def _untaken(self) -> str:
         """Why no stream may begin: too many that have ended are still kept. Empty if one may."""

@@ -7,7 +7,7 @@ import logging
 import signal
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,6 +32,7 @@ from proxy.net.survey import busiest, compressing, measured, outline, survey
 from proxy.net.tls import Certificates
 from proxy.net.watching import Watching
 from proxy.observe import codes
+from proxy.observe.answers import ReloadAnswer
 from proxy.observe.snapshot import Snapshot, StreamStatus
 from proxy.observe.watch import Watch
 
@@ -70,7 +71,7 @@ class Front:
     supervisor: Supervisor
     listener: StatusListener | None = None
     _reloading: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _reloads: set["asyncio.Task[str]"] = field(default_factory=set)
+    _reloads: set["asyncio.Task[ReloadAnswer]"] = field(default_factory=set)
 
     @property
     def watch(self) -> Watch:
@@ -106,13 +107,8 @@ class Front:
         """Begin to drain, and then end, as after SIGTERM."""
         self.stop.set()
 
-    @property
-    def awaiting(self) -> tuple[str, ...]:
-        """What the site's file says that awaits a restart, by the last reload."""
-        return self.site.certificates.awaiting
-
-    async def reload(self) -> str:
-        """Read certificates, keys, pins and tokens anew; why some of the old ones stay in use, or nothing.
+    async def reload(self) -> ReloadAnswer:
+        """Read the site's file, certificates, keys, pins and tokens anew, and say what has come of it.
 
         A reload that has begun is finished even if its caller is cancelled: otherwise only half of them might be new.
         """
@@ -121,18 +117,23 @@ class Front:
         task.add_done_callback(self._reloads.discard)
         return await asyncio.shield(task)
 
-    async def _reload(self) -> str:
+    async def _reload(self) -> ReloadAnswer:
         async with self._reloading:
             if not self.stop.is_set():
                 self.supervisor.reloading()
-            await self.site.reload()
+            taken_over = await self.site.reload()
             listener = await self.listener.reload() if self.listener is not None else ""
-            problem = _together(self.site.certificates.problem, " ".join(listener.split()))
-            code, words = (codes.RELOAD_FAILED, problem) if problem else (codes.RELOADED, "certificates were read anew")
+            problem = _together(self.site.reload_problem, " ".join(listener.split()))
+            code, words = (codes.RELOAD_FAILED, problem) if problem else (codes.RELOADED, _reloaded(taken_over))
             self.watching.journal.note(code, "site", words, time.time())
             if not self.stop.is_set():
                 self.supervisor.ready(_running(self.site))
-            return problem
+            return ReloadAnswer(not problem, problem, taken_over, self.site.awaiting)
+
+
+def _reloaded(taken_over: Iterable[str]) -> str:
+    names = ", ".join(taken_over)
+    return "certificates were read anew" + (f", and taken over from the site's file: {names}" if names else "")
 
 
 def _together(one: str, other: str) -> str:

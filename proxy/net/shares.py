@@ -37,14 +37,26 @@ class Shares:
         self._scheduler = tunnel.scheduler
         self._peer = peer
         self._wall = wall
-        forwards = [_share("forward", each) for each in config.forwards if each.peer == peer.name]
-        exports = [_share("export", each) for each in config.exports if peer.name in each.peers]
-        self._all = {share.name: share for share in (*forwards, *exports)}
+        self._all = dict[str, Share]()
         self._empty, self._repeated = _Growth(), _Growth()
         self._trend = Trend(RECENT)
         """For how many seconds each share was held back, and for how many of these by its own maximum."""
-        for share in self._all.values():
-            self._scheduler.account(share)
+        self.change(config, peer, now)
+
+    def change(self, config: SiteConfig, peer: PeerConfig, now: float) -> None:
+        """Grant what that configuration says from now on. Streams of what is no longer in it have ended."""
+        forwards = [_share("forward", each) for each in config.forwards if each.peer == peer.name]
+        exports = [_share("export", each) for each in config.exports if peer.name in each.peers]
+        before, self._all = self._all, {share.name: share for share in (*forwards, *exports)}
+        for name, share in before.items():
+            if name not in self._all:
+                self._scheduler.drop(share)
+        for name, share in self._all.items():
+            if name not in before:
+                self._scheduler.account(share)
+            elif share != before[name]:
+                self._scheduler.change(before[name], share, now)
+        self._peer = peer
         self._set_rate(now)
 
     @property

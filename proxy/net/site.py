@@ -13,14 +13,16 @@ from dedupstore.chunker import Chunker
 from dedupstore.store import ChunkStore
 from proxy import __version__
 from proxy.config.addresses import Address
+from proxy.config.difference import difference, ending
 from proxy.config.model import SiteConfig
+from proxy.errors import OperatorError
 from proxy.net.dialler import Dialler
 from proxy.net.door import Door
 from proxy.net.environment import Environment
-from proxy.net.forward import Forward
-from proxy.net.listeners import Listeners
+from proxy.net.forwards import Forwards
+from proxy.net.listeners import Listeners, listen_for
+from proxy.net.loops import refuse_loops
 from proxy.net.peer import Peer
-from proxy.net.portals import Portals
 from proxy.net.sockets import congestion_control
 from proxy.net.tls import Certificates
 from proxy.net.turns import Turns
@@ -32,6 +34,8 @@ from proxy.protocol.settings import TunnelSettings
 
 log = logging.getLogger(__name__)
 
+WITHDRAWN = "its way was changed in the site's file"
+"""Why a stream is reset whose forward or export is gone, or leads elsewhere."""
 _LOOK = 0.05
 """Seconds between two looks at whether streams live, while the site drains."""
 
@@ -61,8 +65,11 @@ class Site:
             proves=certificates.proves,
         )
         self.peers = {peer.name: Peer(self.environment, peer) for peer in config.peers}
-        self.portals = {name: self._portals(peer) for name, peer in self.peers.items()}
-        self.forwards: list[Forward] = []
+        self.forwards = Forwards(self.peers, config.forwards, self._run)
+        self.awaiting: tuple[str, ...] = ()
+        """What the site's file says, by the last reload, that only a restart takes over."""
+        self._problem = ""
+        """Why the last reload did not take over what it could; empty if it did."""
         self._congestion_control = congestion_control(config.tunnel.congestion_control)
         self.door: Door | None = None
         self._diallers: list[Dialler] = []
@@ -76,11 +83,7 @@ class Site:
         if listeners.tunnel is not None:
             self.door = Door(listeners.tunnel, self.certificates, self.peers, self._congestion_control)
             self._run(self.door.run())
-        for config, listener in zip(self.config.forwards, listeners.forwards, strict=True):
-            portals = self.portals[config.peer].seen_by(config)
-            forward = Forward(config, self.peers[config.peer], listener, portals)
-            self.forwards.append(forward)
-            self._run(forward.run())
+        self.forwards.begin(self.config.forwards, listeners.forwards)
         for peer in self.peers.values():
             if peer.address is not None:
                 dialler = self._dialler(peer, peer.address)
@@ -96,10 +99,7 @@ class Site:
         `hurry` ends the wait.
         """
         self.draining = True
-        for forward in self.forwards:
-            forward.close()
-        for portals in self.portals.values():
-            portals.close()
+        self.forwards.close()
         for peer in self.peers.values():
             peer.drain(reason)
         await self._rest_of_streams(self.config.tunnel.drain, hurry)
@@ -135,21 +135,66 @@ class Site:
         if self.door is not None:
             self.door.close()
 
-    async def reload(self) -> None:
-        """Read certificates, keys and pins anew; if they cannot be used, the old ones stay in use.
+    async def reload(self) -> tuple[str, ...]:
+        """Read the site's file, certificates, keys and pins anew; if they cannot be used, the old ones stay in use.
 
-        A lane ends if the peer's certificate is no longer trusted; streams stay, and wait for another lane.
+        A lane ends if the peer's certificate is no longer trusted; streams stay, and wait for another lane. Returns
+        what else was taken over from the file (`Difference`).
         """
-        await self.certificates.reload()
+        file = await self.certificates.reload()
         for peer in self.peers.values():
             peer.review(self.certificates.removed(peer.name))
         for dialler in self._diallers:
             dialler.hurry()
+        return () if file is None or self.draining else self._take_over(file)
+
+    @property
+    def reload_problem(self) -> str:
+        """Why the last reload failed, or a part of it; empty if it did not."""
+        return self.certificates.problem or self._problem
+
+    def _take_over(self, file: SiteConfig) -> tuple[str, ...]:
+        """Take over all that differs, or nothing: so what runs is always a file that was checked as a whole."""
+        differing = difference(self.config, file)
+        self.awaiting, self._problem = (), ""
+        if differing.restart:
+            self.awaiting = (*differing.restart, *differing.at_once)
+            log.info("what else was changed takes effect with a restart: %s", ", ".join(self.awaiting))
+            return ()
+        if not differing.at_once:
+            return ()
+        changed = ", ".join(differing.at_once)
+        try:
+            self._change(file)
+        except OperatorError as error:
+            why = "; ".join(error.message.splitlines())
+            self._problem = f"what was changed ({changed}) is not taken over: {why}"
+            log.error("%s", self._problem)
+            return ()
+        log.info("taken over from %s: %s", file.source, changed)
+        return differing.at_once
+
+    def _change(self, file: SiteConfig) -> None:
+        """Run by that file, which differs only in what can be taken over. Connections that would not go the same way
+        any more are reset, so that arrays connect anew. Raises OperatorError, with nothing changed, if an address
+        cannot be had."""
+        refuse_loops(file)
+        listeners = listen_for(self.forwards.unheard(file.forwards))
+        for peer, share in ending(self.config, file):
+            self.peers[peer].relays.withdraw(share, WITHDRAWN)
+        self.config = file
+        self.environment.exports.clear()
+        self.environment.exports.update((export.name, export) for export in file.exports)
+        for own in file.peers:
+            self.peers[own.name].change(file, own)
+        self.forwards.change(file.forwards, listeners)
+        logging.getLogger().setLevel(file.log.level.upper())
 
     def alarms(self) -> list[str]:
         """What an operator must know now."""
         of_peers = [alarm for peer in self.peers.values() for alarm in peer.alarms]
-        return [*self.worker.store.alarms, *self.certificates.alarms, *of_peers]
+        of_reload = [self._problem] if self._problem else []
+        return [*self.worker.store.alarms, *self.certificates.alarms, *of_reload, *of_peers]
 
     def _dialler(self, peer: Peer, address: Address) -> Dialler:
         tunnel = self.config.tunnel
@@ -161,9 +206,6 @@ class Site:
             connect_timeout=tunnel.connect_timeout,
             pause_max=tunnel.reconnect_max,
         )
-
-    def _portals(self, peer: Peer) -> Portals:
-        return Portals(peer, [each for each in self.config.forwards if each.peer == peer.name], self._run)
 
     def _run(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(work)
@@ -187,8 +229,7 @@ class Site:
             self.environment.processor.note(time.thread_time(), time.monotonic())
             for peer in self.peers.values():
                 peer.sample()
-            for portals in self.portals.values():
-                portals.sample()
+            self.forwards.sample()
             for call in self.each_second:
                 call()
 

@@ -57,7 +57,7 @@ def outline(site: "Site") -> Snapshot:
     Only this is cheap enough for once a second: to describe a stream takes 0.1 ms, so a thousand streams, even if they
     all rest, would hold up everything else for a tenth of each second; and a hub may know a thousand volumes.
     """
-    peers = [_peer(peer, site.portals[name]) for name, peer in site.peers.items()]
+    peers = [_peer(peer, site.forwards.portals[name]) for name, peer in site.peers.items()]
     return Snapshot(
         site=site.config.site.name,
         version=__version__,
@@ -72,7 +72,7 @@ def outline(site: "Site") -> Snapshot:
         refused=site.door.refused if site.door is not None else 0,
         last_refusal=site.door.last_refusal if site.door is not None else "",
         certificates=list(site.certificates.status),
-        reload_problem=site.certificates.problem,
+        reload_problem=site.reload_problem,
         processor_share=round(site.environment.processor.share, 3),
         alarms=site.alarms(),
     )

@@ -10,7 +10,7 @@ import ssl
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from proxy.aside import DISK_SECONDS, UNANSWERED, aside
-from proxy.config.difference import awaiting_restart
 from proxy.config.loading import load
 from proxy.config.mistakes import ConfigError
 from proxy.config.model import Identity, SiteConfig
@@ -53,8 +52,6 @@ class _Loaded:
     why `issued` is asked."""
     certificates: tuple[CertificateStatus, ...]
     """This site's own first."""
-    awaiting: tuple[str, ...] = ()
-    """What else the site's file says that does not run, and will after a restart."""
 
     def issued(self, certificate: bytes) -> bool:
         """True if the private CA itself has signed that certificate (DER)."""
@@ -124,30 +121,25 @@ class Certificates:
             return f"the certificate is for {shown}, not for {peer}"
         return f"the certificate for {shown} belongs to no configured peer"
 
-    async def reload(self) -> None:
+    async def reload(self) -> SiteConfig | None:
         """Read all files anew and check them as at the start; if anything is wrong, keep what is in use and say so.
 
-        Of the site's own file only identity and trust count: a peer that is no longer in it is trusted no longer. This
-        is done on a thread that nobody has to wait for, since the disk may never answer.
+        Of the site's own file only identity and trust count here: a peer that is no longer in it is trusted no longer.
+        Returns what the file says, for whoever takes over the rest; None if anything is wrong. This is done on a thread
+        that nobody has to wait for, since the disk may never answer.
         """
         try:
             loading = asyncio.wrap_future(aside(partial(_load_anew, self.config), "reloading"))
-            self._loaded = await asyncio.wait_for(loading, DISK_SECONDS)
+            file, self._loaded = await asyncio.wait_for(loading, DISK_SECONDS)
         except (OperatorError, OSError, ValueError) as error:
             words = error.in_one_line if isinstance(error, ConfigError) else " ".join(str(error).split())
             reason = words or UNANSWERED
-            self.problem = f"the new certificates cannot be used, the old ones stay in use: {reason}"
+            self.problem = f"the new files cannot be used, the old ones stay in use: {reason}"
             log.error("%s", self.problem)
-            return
+            return None
         self.problem = ""
         log.info("certificates have been read anew")
-        if self.awaiting:
-            log.info("what else was changed takes effect with a restart: %s", ", ".join(self.awaiting))
-
-    @property
-    def awaiting(self) -> tuple[str, ...]:
-        """What awaits a restart, by the last reload, as `awaiting_restart` names it."""
-        return self._loaded.awaiting
+        return file
 
     @property
     def status(self) -> tuple[CertificateStatus, ...]:
@@ -174,12 +166,11 @@ def _names(decoded: dict[str, object]) -> list[str]:
     return [value for kind, value in names if kind == "DNS"]
 
 
-def _load_anew(running: SiteConfig) -> _Loaded:
-    """Load what the site's file names now, but for the status listener, which keeps the files that it was started with:
+def _load_anew(running: SiteConfig) -> tuple[SiteConfig, _Loaded]:
+    """The site's file, and what it names, but for the status listener, which keeps the files that it was started with:
     the status has to tell when those end."""
     file = load(running.source)
-    loaded = _load(file.model_copy(update={"status": running.status}))
-    return replace(loaded, awaiting=awaiting_restart(running, file))
+    return file, _load(file.model_copy(update={"status": running.status}))
 
 
 def _load(config: SiteConfig) -> _Loaded:

@@ -469,12 +469,14 @@ class DrainAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ReloadAnswer:
-    """Whether certificates, keys, pins and tokens were read anew."""
+    """Whether the site's file, certificates, keys, pins and tokens were read anew."""
 
     reloaded: bool
     """False: some or all of the old ones stay in use."""
     problem: str
     """Why they do; empty otherwise."""
+    taken_over: tuple[str, ...]
+    """What else of the site's file was changed, and holds from now on: "forward array", "peer west"."""
     awaiting_restart: tuple[str, ...]
     """What else the site's file says that does not run, and will after a restart: "tunnel.window", "forward array". If
     the file cannot be used, as of the last reload."""

@@ -109,7 +109,7 @@ EXPORT_UNREACHABLE = Code(
     "The array behind an export cannot be reached, so connections to it are reset at once. Both sites report it."
     " It is over when a connection succeeds, or ten minutes after the last attempt.",
     "at the export's site, `isthmus doctor` says why; start the array's target, or correct the export's `address` and"
-    " restart that site",
+    " `isthmus reload` there",
 )
 NOT_EXPORTED = Code(
     "IST-113",
@@ -118,7 +118,7 @@ NOT_EXPORTED = Code(
     " at once. Both sites report it. It is over when a connection succeeds, or ten minutes after the last"
     " attempt.",
     "make the forward's `export` at one site agree with `name`, `peers` and `range` of the export at the other;"
-    " restart the site that was changed",
+    " `isthmus reload` where it was changed",
 )
 PEER_DRAINS = Code(
     "IST-114",
@@ -159,10 +159,10 @@ CERTIFICATE_ENDED = Code(
 RELOAD_FAILED = Code(
     "IST-204",
     _ERROR,
-    "New certificates or tokens cannot be used; the old ones stay in use.",
-    "correct the file that is named, then `isthmus reload`",
+    "New files of a site (its own, certificates, tokens) cannot be used; the old ones stay in use.",
+    "correct what is named, then `isthmus reload`",
 )
-RELOADED = Code("IST-205", _INFO, "Certificates, keys, pins and tokens were read again.")
+RELOADED = Code("IST-205", _INFO, "The site's file, certificates, keys, pins and tokens were read again.")
 STORE_ALARM = Code(
     "IST-301",
     _ERROR,
@@ -259,7 +259,7 @@ SHAPED = Code(
     "IST-502",
     _WARNING,
     "A configured rate has held data back for half of the last minute or more.",
-    "if the line has more to give, raise `rate`, `maximum` or the schedule's `rate`; then restart the site",
+    "if the line has more to give, raise `rate`, `maximum` or the schedule's `rate`; then `isthmus reload`",
     logged=True,
     recurs=True,
 )

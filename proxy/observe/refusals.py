@@ -47,6 +47,10 @@ class Refusals:
         """A connection has been made: what was refused before is over."""
         self._last.pop((share, asked), None)
 
+    def forget(self, share: str) -> None:
+        """What that forward or export ("": none that a peer may have) was, is no more: its refusals are over."""
+        self._last = {key: each for key, each in self._last.items() if key[0] != share}
+
     def status(self) -> list[RefusalStatus]:
         """The refusals that are not over, the latest last."""
         now = self._clock()

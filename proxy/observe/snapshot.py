@@ -395,7 +395,7 @@ class Snapshot:
     """Address and reason of the last of them; empty if there was none."""
     certificates: list[CertificateStatus]
     reload_problem: str
-    """Why the last reload of the site's certificates failed; empty if it did not."""
+    """Why the last reload, or a part of it, failed; empty if it did not."""
     processor_share: float
     """Share of a core, 0 to 1, that the event loop used over the last ten seconds. At 1 it is the bottleneck."""
     alarms: list[str]

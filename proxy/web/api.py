@@ -59,12 +59,8 @@ class Site(Protocol):
     def drain(self) -> None:
         """Begin to drain, and end."""
 
-    @property
-    def awaiting(self) -> tuple[str, ...]:
-        """What the site's file says that awaits a restart, by the last reload."""
-
-    async def reload(self) -> str:
-        """Read certificates and tokens anew; returns why some of the old ones stay in use, or nothing."""
+    async def reload(self) -> ReloadAnswer:
+        """Read the site's file, certificates and tokens anew; returns what has come of it."""
 
 
 class Api:
@@ -185,8 +181,7 @@ class Api:
 
     async def _reload(self, request: web.Request) -> web.Response:
         self._note(request, "reload")
-        problem = await self._site.reload()
-        return answer(ReloadAnswer(not problem, problem, self._site.awaiting))
+        return answer(await self._site.reload())
 
     def _note(self, request: web.Request, what: str) -> None:
         words = f"{what} was asked for over the API from {request.remote}"

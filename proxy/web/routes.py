@@ -140,8 +140,8 @@ ROUTES = (
     Route(
         "POST",
         f"{API}/reload",
-        "Read certificates, keys, pins and tokens again, as SIGHUP does. Show the token that the site has read last,"
-        " not a new one."
+        "Read the site's file, certificates, keys, pins and tokens again, as SIGHUP does; CONFIGURATION.md says what a"
+        " running site takes over. Show the token that the site has read last, not a new one."
         " Connections to this listener end afterwards.",
         answers.ReloadAnswer,
         Right.CONTROL,

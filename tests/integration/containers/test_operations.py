@@ -131,7 +131,11 @@ def test_what_is_written_about_containers(hosts: tuple[Host, Host, Sink]) -> Non
     replicated(east, array)
 
     before = east.inspect("{{.State.StartedAt}}")
-    east.box("change")
+    file = east.directory / "east.toml"
+    file.write_text(file.read_text().replace("[[forward]]\n", '[[forward]]\npriority = "high"\n'))
+    assert "It has taken over from /etc/isthmus/east.toml: forward array." in east.box("change")
+    assert east.inspect("{{.State.StartedAt}}") == before
+    east.box("restart")
     assert east.inspect("{{.State.StartedAt}}") != before
     replicated(east, array)
     assert "is empty" in east.box("store")

@@ -2,7 +2,7 @@
 
 Two hosts at the ends of a line, each with its own network, processes and files (`host`). What is installed is the wheel
 of this checkout and the pinned packages. Data goes through after the start, after the rotation of a certificate, after
-an upgrade and after a change of a file. Sites and `doctor` run as the user that the boxes make.
+an upgrade and after changes of a file. Sites and `doctor` run as the user that the boxes make.
 """
 
 import json
@@ -22,6 +22,7 @@ from proxy import __version__
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Array, connect, receipt, send, whole
 from tests.integration.bed.lines import line_or_skip
+from tests.integration.bed.sites import look_up
 from tests.integration.containers.engine import UNREACHABLE
 from tests.integration.hosts.host import Host, host
 from tests.patience import until
@@ -99,6 +100,9 @@ def test_two_hosts_are_paired_by_what_is_written(hosts: tuple[Wan, dict[str, Hos
         until(lambda: fingerprint(host_of["west"]) != before, "the new certificate is not in use")
         wait_up(host_of)
         replicated(wan)
+        host_of["east"].type("sed -i '/^\\[\\[forward\\]\\]$/a priority = \"high\"' /etc/isthmus/east.toml")
+        type_all(boxes("reload"), host_of, lines)
+        until(lambda: priority(host_of["east"]) == "high", "the forward's new key is not in use")
         for box in boxes("upgrade"):
             install(host_of["west"], box.text)
         type_all(boxes("tokens"), host_of, lines)
@@ -155,6 +159,11 @@ def replicated(wan: Wan) -> None:
 def status(at: Host) -> dict[str, object]:
     found: dict[str, object] = json.loads(at.type(f"isthmus status /etc/isthmus/{at.name}.toml --json"))
     return found
+
+
+def priority(at: Host) -> object:
+    """Of the site's forward, as the running site has it."""
+    return look_up(status(at), "peers.0.shares.0.priority")
 
 
 def wait_up(host_of: dict[str, Host]) -> None:

@@ -93,18 +93,26 @@ def test_no_token_where_one_is_named(isthmus: Isthmus, pair: Path, east: StatusS
     assert f"{token} does not exist; {remedy}" in shown.stderr
 
 
+TAKEN_OVER = "It has taken over from {}: "
+AWAITING = "What else was changed in {} takes effect with a restart"
+
+
 @pytest.mark.parametrize(
     ("told", "rest"),
     [
-        ({}, ["takes effect with a restart."]),  # by an earlier version, which does not know
-        ({"awaiting_restart": []}, []),
+        ({}, [f"{AWAITING}."]),  # by an earlier version, which does not know
+        ({"taken_over": [], "awaiting_restart": []}, []),
         (
-            {"awaiting_restart": ["tunnel.window", "peer \x1b[2J"]},
-            ["takes effect with a restart: tunnel.window, peer \\x1b[2J."],
+            {"taken_over": ["forward array", "peer \x1b[2J"], "awaiting_restart": []},
+            [f"{TAKEN_OVER}forward array, peer \\x1b[2J."],
+        ),
+        (
+            {"taken_over": [], "awaiting_restart": ["tunnel.window", "peer \x1b[2J"]},
+            [f"{AWAITING}: tunnel.window, peer \\x1b[2J."],
         ),
     ],
 )
-def test_what_is_not_read_anew_is_said(
+def test_what_was_taken_over_is_said_and_what_awaits_a_restart(
     isthmus: Isthmus, pair: Path, east: StatusSite, told: dict[str, object], rest: list[str]
 ) -> None:
     """Who has changed an address, or added a peer, is not to take the answer for that."""
@@ -113,7 +121,7 @@ def test_what_is_not_read_anew_is_said(
     assert shown.exit_code == ExitCode.OK
     assert shown.stdout.splitlines() == [
         "east has read its certificates, keys, pins and tokens anew.",
-        *(f"What else was changed in {pair / 'east.toml'} {words}" for words in rest),
+        *(words.format(pair / "east.toml") for words in rest),
     ]
 
 

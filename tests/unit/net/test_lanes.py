@@ -107,3 +107,23 @@ def test_a_single_lane_is_wished_for_as_well(marks: list[int], wished: dict[int,
         return scene
 
     assert asyncio.run(run()).wished == wished
+
+
+def test_other_marks_have_lanes_of_their_own() -> None:
+    async def run() -> None:
+        scene = Scene()
+        lanes = Lanes(scene, None, [0, 10])
+        assert scene.wished == {0: 1 + EXPRESS, 10: 1 + EXPRESS}
+        scene.wished = QUIET
+        lanes.change([10, 0])
+        assert scene.wished is QUIET, "they are the same"
+        lanes.change([0, 46])
+        assert scene.wished == {0: 1 + EXPRESS, 46: 1 + EXPRESS}
+        assert sorted(lanes.missing()) == [0] * (1 + EXPRESS) + [46] * (1 + EXPRESS)
+        lanes.change([])
+        assert scene.wished == QUIET
+        scene.wished = {}
+        lanes.change([])
+        assert not scene.wished, "without any there is that of all others"
+
+    asyncio.run(run())

@@ -47,6 +47,12 @@ class Bench:
     def find(self, host: str, local: str = "127.0.0.1") -> Address | None:
         return self.portals.find(Address(host, 3260), self.forward, local)
 
+    def change(self, more: str) -> None:
+        """The keys of the forward are others."""
+        self.forwards = parse((EAST + more).encode(), Path("nowhere/site.toml"), files=False).forwards
+        self.forward = self.forwards[0]
+        self.portals.change(self.forwards)
+
     async def close(self) -> None:
         self.portals.close()
         await asyncio.wait(self.tasks)
@@ -281,3 +287,23 @@ def test_of_a_connection(caplog: pytest.LogCaptureFixture) -> None:
     assert "passes forward replication as it is (an address is split over two PDUs)" in caplog.messages[-1]
     silent = Bench('rewrite = false\nportal = "10.1.0.5:3260"\n')
     assert silent.portals.seen_by(silent.forward)("127.0.0.1") is None
+
+
+def test_what_a_changed_forward_has_opened_is_closed() -> None:
+    more, ports = ranged(2)
+
+    async def scene() -> None:
+        bench = Bench(more)
+        assert bench.find("10.1.0.5") == Address("127.0.0.1", ports[1])
+        bench.change(more + 'priority = "high"\n')
+        assert list(bench.opened()) == ["10.1.0.5:3260"], "its share alone was changed"
+        bench.change(more.replace("10.1.0.0/24", "10.1.0.4/30"))
+        assert bench.opened() == {}
+        assert bench.find("10.1.0.5") is not None
+        assert bench.find("10.1.0.9") is None, "the range is the new one"
+        bench.change('portal = "10.1.0.5:3260"\n')
+        assert bench.opened() == {}
+        assert bench.find("10.1.0.5") == Address("127.0.0.1", 3260)
+        await bench.close()
+
+    asyncio.run(scene())

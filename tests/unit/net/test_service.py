@@ -12,6 +12,7 @@ from proxy.net.service import Front, Interrupt, StatusListener, reload_when_told
 from proxy.net.site import Site
 from proxy.net.supervisor import Supervisor
 from proxy.net.watching import Watching
+from proxy.observe.answers import ReloadAnswer
 from proxy.observe.journal import Journal
 
 
@@ -28,7 +29,8 @@ class Stage:
             config=SimpleNamespace(site=SimpleNamespace(name="east")),
             reload=self.reload,
             alarms=list,
-            certificates=SimpleNamespace(problem=problem),
+            reload_problem=problem,
+            awaiting=("tunnel.window",),
         )
         supervisor: Any = SimpleNamespace(reloading=lambda: self.told.append("reloading"), ready=self.told.append)
         watching: Any = SimpleNamespace(journal=self.journal)
@@ -36,12 +38,13 @@ class Stage:
             cast(Site, site), cast(Watching, watching), self.stop, cast(Supervisor, supervisor), listener=None
         )
 
-    async def reload(self) -> None:
+    async def reload(self) -> tuple[str, ...]:
         self.begun.set()
         await self.read.wait()
         if self.defects:
             self.defects -= 1
             raise RuntimeError("a defect")
+        return ("forward array",)
 
     async def hang_up(self) -> None:
         """Ask for a reload, and go when it has begun."""
@@ -60,7 +63,8 @@ def test_a_reload_is_finished_though_who_asked_has_gone() -> None:
         stage = Stage()
         await stage.hang_up()
         stage.read.set()
-        assert await stage.front.reload() == ""  # waits for the one before
+        answer = await stage.front.reload()  # waits for the one before
+        assert answer == ReloadAnswer(True, "", ("forward array",), ("tunnel.window",))
         assert stage.told == ["reloading", "site east"] * 2
         assert stage.events == ["IST-205"]
 
@@ -87,7 +91,8 @@ def test_what_two_parts_have_found_is_told_once(certificates: str, listener: str
         stage = Stage(certificates)
         stage.read.set()
         stage.front.listener = cast(StatusListener, SimpleNamespace(reload=listens))
-        assert await stage.front.reload() == told
+        answer = await stage.front.reload()
+        assert (answer.reloaded, answer.problem) == (not told, told)
 
     asyncio.run(scene())
 

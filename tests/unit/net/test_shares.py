@@ -37,6 +37,10 @@ class Bench:
         self.site = parse(config.encode(), Path("nowhere/site.toml"), files=False)
         self.shares = Shares(self.line.tunnel, self.site, self.site.peers[0], 0.0, lambda: self.time)
 
+    def change(self, config: str) -> None:
+        site = parse(config.encode(), Path("nowhere/site.toml"), files=False)
+        self.shares.change(site, site.peers[0], self.line.now)
+
     def sample(self, *infos: TcpInfo) -> None:
         self.shares.sample(cast(list[Lane], [FakeLane(info) for info in infos]), self.line.now)
 
@@ -175,3 +179,30 @@ def test_before_anything_was_held_back_the_lower_one_may_do_so() -> None:
     shares = Bench().shares
     assert shares.cap_of("forward replication") == "the maximum of forward replication, 8Mbit,"
     assert shares.cap_of("export replication") == shares.cap == "the rate of peer west, 20Mbit,"
+
+
+def test_other_rules_hold_from_now_on_for_streams_that_live() -> None:
+    bench = Bench()
+    west = bench.shares.of_forward("replication")
+    stream = bench.line.open(west)
+    bench.line.run(5)
+    sent = bench.line.total(stream)
+    changed = CONFIG.replace('maximum = "8Mbit"', 'maximum = "6Mbit"').replace('rate = "20Mbit"', 'rate = "30Mbit"')
+    bench.change(changed)
+    assert bench.shares.rate == 30_000_000
+    bench.line.run(13)
+    assert bench.line.rates(stream, since=5.0) == pytest.approx(6 * MBIT, rel=0.05)
+    (forward, _) = bench.shares.status({})
+    assert forward.maximum_bits_per_second == 6_000_000
+    assert forward.wire_bytes > sent, "what was sent before counts as well"
+
+
+def test_what_is_gone_is_no_longer_accounted_for() -> None:
+    bench = Bench()
+    bench.change(EAST + '[[export]]\nname = "new"\naddress = "10.0.0.1:3260"\npeers = ["west"]\nmaximum = "1Mbit"\n')
+    assert [share.name for share in bench.line.tunnel.scheduler.accounts] == ["forward replication", "export new"]
+    assert bench.shares.rate is None
+    assert bench.shares.marks == {0}
+    bench.change(EAST.partition("[[forward]]")[0])
+    assert not bench.line.tunnel.scheduler.accounts
+    assert not bench.line.tunnel.scheduler.ruled

@@ -29,7 +29,9 @@ def a_site() -> Any:
         peers={},
         door=None,
         worker=SimpleNamespace(store=store, prepared=True),
-        certificates=SimpleNamespace(status=[], problem=""),
+        certificates=SimpleNamespace(status=[]),
+        reload_problem="",
+        forwards=SimpleNamespace(portals={}),
         environment=SimpleNamespace(processor=SimpleNamespace(share=0.0)),
         alarms=list,
     )
@@ -56,7 +58,7 @@ def with_streams(rates: list[int]) -> Any:
     relays.lookout.verdict.return_value = relays.lookout.verdict_of.return_value = Verdict(Limit.SOURCE, 1.0, "idle")
     relays.volumes.written.busiest = relays.volumes.average_write = None
     site.peers["west"] = MagicMock(relays=relays)
-    site.portals = {"west": MagicMock()}
+    site.forwards.portals = {"west": MagicMock()}
     return site
 
 

@@ -183,7 +183,7 @@ def test_why_new_files_cannot_be_used_is_said_in_one_line(east: Site) -> None:
     (east.path / "east.toml").write_text(text.replace('"east.key"', '"none.key"').replace('"east.crt"', '"none.crt"'))
     asyncio.run(east.certificates.reload())
     assert re.fullmatch(
-        r"the new certificates cannot be used, the old ones stay in use: \S+/east\.toml:"
+        r"the new files cannot be used, the old ones stay in use: \S+/east\.toml:"
         r' identity\.certificate = "none\.crt" does not exist \(\S+/none\.crt\); make [^;]+ files\.'
         r' identity\.key = "none\.key" does not exist \(\S+/none\.key\); make .+ files',
         east.certificates.problem,

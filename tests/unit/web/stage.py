@@ -13,6 +13,7 @@ import uvloop
 from bench.sites import free_port
 from proxy.config.addresses import Address
 from proxy.net.listener import bind
+from proxy.observe.answers import ReloadAnswer
 from proxy.observe.history import History
 from proxy.observe.journal import Journal
 from proxy.observe.metrics import Compressing
@@ -36,8 +37,7 @@ class FakeSite:
     ticked: list[Callable[[], None]] = field(default_factory=list)
     drained: list[int] = field(default_factory=list)
     """The second of each time that it was asked to."""
-    problem: str = ""
-    awaiting: tuple[str, ...] = ()
+    reloaded: ReloadAnswer = ReloadAnswer(True, "", (), ())  # noqa: RUF009 (it is frozen)
     seconds: int = 0
 
     def __post_init__(self) -> None:
@@ -61,8 +61,8 @@ class FakeSite:
     def drain(self) -> None:
         self.drained.append(self.seconds)
 
-    async def reload(self) -> str:
-        return self.problem
+    async def reload(self) -> ReloadAnswer:
+        return self.reloaded
 
     def tick(self) -> None:
         """A second passes."""

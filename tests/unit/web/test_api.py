@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from proxy.observe.answers import Event
+from proxy.observe.answers import Event, ReloadAnswer
 from proxy.observe.codes import STARTED
 from proxy.observe.journal import EVENTS_MAX
 from proxy.observe.snapshot import Snapshot
@@ -163,13 +163,13 @@ def test_healthz_says_what_a_balancer_wants() -> None:
 
 def test_drain_and_reload() -> None:
     async def scene() -> None:
-        site = FakeSite(problem="east.crt is no certificate", awaiting=("tunnel.window",))
+        site = FakeSite(reloaded=ReloadAnswer(False, "east.crt is no certificate", ("peer west",), ("site.name",)))
         async with listening(site) as stage:
             assert (await stage.ask(f"{API}/drain", "POST")).json == {"draining": True}
             assert len(site.drained) == 1
             answer = (await stage.ask(f"{API}/reload", "POST")).json
-            wanted = {"reloaded": False, "problem": "east.crt is no certificate", "awaiting_restart": ["tunnel.window"]}
-            assert answer == wanted
+            changes = {"taken_over": ["peer west"], "awaiting_restart": ["site.name"]}
+            assert answer == {"reloaded": False, "problem": "east.crt is no certificate"} | changes
             assert [event.code for event in site.watch.journal.after(0, 9).events] == ["IST-407", "IST-407"]
             assert (await stage.ask(f"{API}/drain")).status == 405
             assert (await stage.ask(f"{API}/status", "POST")).headers["allow"] == "GET, HEAD"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from proxy.errors import OperatorError
+from proxy.observe.answers import ReloadAnswer
 from proxy.observe.snapshot import Snapshot
 from proxy.web.answering import HEADERS
 from proxy.web.parties import THIS_HOST, TOGETHER, Budget, party_of
@@ -176,8 +177,9 @@ def test_no_connection_outlives_what_it_was_let_in_by(files: dict[str, Any]) -> 
     """Idle ones, those who listen, and those in their handshake; who is being answered has its answer first."""
 
     class Reloading(FakeSite):
-        async def reload(self) -> str:
-            return await reload()
+        async def reload(self) -> ReloadAnswer:
+            problem = await reload()
+            return ReloadAnswer(not problem, problem, (), ())
 
     reload: Callable[[], Awaitable[str]]
     bearer = f"Host: localhost\r\nAuthorization: Bearer {CONTROL}\r\n\r\n".encode()
