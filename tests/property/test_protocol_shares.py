@@ -81,6 +81,34 @@ def test_all_get_what_their_rules_say(
 
 @settings(max_examples=25, deadline=None)
 @given(
+    changes=st.lists(shares(), min_size=2, max_size=3),
+    frames=st.lists(st.sampled_from([4 * KIB, 17_000]), min_size=4, max_size=4),
+    line_rate=st.integers(9, 20),
+    caps=st.lists(st.none() | st.integers(9, 25), min_size=3, max_size=3),
+)
+def test_other_rules_hold_from_when_they_are_set(
+    changes: list[list[Share]], frames: list[int], line_rate: int, caps: list[int | None]
+) -> None:
+    line = Line(line_rate * MBIT, lambda size: (size + WRITE_OVERHEAD) * WIRE)
+    count = min(map(len, changes))
+    former = changes[0][:count]
+    streams = [line.open(share, frame) for share, frame in zip(former, frames, strict=False)]
+    for rules, cap in zip(changes, caps, strict=False):
+        for before, share in zip(former, rules, strict=False):
+            line.tunnel.scheduler.change(before, share, line.now)
+        former = rules[:count]
+        line.tunnel.scheduler.set_rate(cap and cap * MBIT, line.now)
+        began = line.now
+        line.run(SECONDS + 1.0)
+        rate = min(line_rate, cap or line_rate) * MBIT
+        for stream, expected in zip(streams, fluid(former, rate), strict=True):
+            assert abs(line.rates(stream, since=began + 1.0) - expected) < 0.05 * max(expected, 2 * MBIT)
+    for source in line.sources.values():
+        assert source.numbers == list(range(1, len(source.numbers) + 1))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
     maximum=st.integers(1, 20),
     frame=FRAMES,
     pauses=st.lists(st.tuples(st.integers(0, 500), st.floats(0.001, 1.0)), max_size=12),
