@@ -27,7 +27,8 @@ def difference(running: SiteConfig, file: SiteConfig) -> Difference:
     """All in which the file differs from what runs, but for identity and trust."""
     old, new = dict(_parts(running)), dict(_parts(file))
     differing = [name for name in old | new if old.get(name) != new.get(name)]
-    restart = [name for name in differing if _fixed(old.get(name)) != _fixed(new.get(name))]
+    blocked = set(_blocked(running, file))
+    restart = [name for name in differing if name in blocked or _fixed(old.get(name)) != _fixed(new.get(name))]
     return Difference(tuple(name for name in differing if name not in restart), tuple(restart))
 
 
@@ -51,6 +52,14 @@ def ending(running: SiteConfig, file: SiteConfig) -> Iterator[tuple[str, str]]:
         for peer in export.peers:
             if new is None or peer not in new.peers or leads_elsewhere(export, new):
                 yield peer, f"export {export.name}"
+
+
+def _blocked(running: SiteConfig, file: SiteConfig) -> Iterator[str]:
+    """Forwards whose new address cannot be had while a former one is listened on, such as 0.0.0.0 for 127.0.0.1."""
+    for new in file.forwards:
+        for old in running.forwards:
+            if new.listen != old.listen and new.listen.port == old.listen.port and new.listen.shares_host(old.listen):
+                yield f"forward {new.name}"
 
 
 _Part = tuple[object, object]

@@ -42,7 +42,7 @@ def listener(about: str, key: str, address: Address, bound: Bound, running: Runn
         yield problem(about, f"{address} cannot be used: {bound.words}", f"write another address as {key}")
     elif running is Running.ANSWERS:
         found = f"the running site does not listen on {address}: the file was changed since it started"
-        yield problem(about, found, "restart the site")
+        yield problem(about, found, "isthmus reload" if key == "forward.listen" else "restart the site")
     else:
         yield ok(about, f"{address} is free")
 

@@ -24,7 +24,7 @@ _TIMES_ASKED, _LONGEST = 4, 7200
 """What a PING and its answer take is to fit into dead_after that often, as `check` advises; seconds that it may be."""
 _REACHED = "isthmus doctor on the host of {} tries it: start the array's target, or correct export.address there"
 _AGREED = "make export of the forward at one site, and name, peers and range of the export at the other agree; then"
-_AGREED += " restart the site that was changed"
+_AGREED += " isthmus reload where it was changed"
 _NAMED = "put right what that says, here or there; if it says nothing, see the logs of both sites"
 
 

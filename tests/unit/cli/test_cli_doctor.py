@@ -56,7 +56,7 @@ def test_a_site_that_runs(isthmus: Isthmus, east: StatusSite, at_home: Path) -> 
     assert found["tunnel to west"]["found"] == "up, 1 lane, round trip 250 ms"
     assert "at 250 ms" in found["socket buffers"]["found"], "what the site measured serves as the round trip"
     assert (found["running site"]["level"], found["running site"]["found"]) == ("attention", "the disk is full")
-    assert found["forward replication"]["remedy"] == "restart the site"
+    assert found["forward replication"]["remedy"] == "isthmus reload"
     assert found["memory"]["found"].endswith("beside the running site's store")
 
 
@@ -96,7 +96,7 @@ def test_what_a_peer_refuses(isthmus: Isthmus, east: StatusSite, at_home: Path) 
     by = {each["about"]: each for each in found if each["about"] != "forward replication"}
     assert by["forward volumes"]["found"] == "west refuses its connections to export array: not exported"
     assert by["forward volumes"]["level"] == "problem"
-    assert "of the export at the other agree; then restart" in by["forward volumes"]["remedy"]
+    assert "of the export at the other agree; then isthmus reload" in by["forward volumes"]["remedy"]
     assert "isthmus doctor on the host of west tries it" in by["forward down"]["remedy"]
     assert {"forward old", "export array"}.isdisjoint(by)
     assert ("attention", "it asks for what it may not have: 'x' is not exported") in [

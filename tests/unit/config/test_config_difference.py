@@ -33,6 +33,9 @@ def read(text: str) -> SiteConfig:
         ('"west.crt"', '"west.crt"\nrate = "10Mbit"', ("peer west",), ()),
         ('"198.18.0.2:4500"', '"198.18.0.9:4500"\nrate = "10Mbit"', (), ("peer west",)),
         ("127.0.0.1:3260", "127.0.0.1:3261", ("forward replication",), ()),
+        ("127.0.0.1:3260", "0.0.0.0:3260", (), ("forward replication",)),  # both cannot be bound at once
+        ("127.0.0.1:3260", "[::]:3260", ("forward replication",), ()),
+        ("127.0.0.1:3260", "127.0.0.2:3260", ("forward replication",), ()),
         ('name = "replication"', 'name = "other"', ("forward replication", "forward other"), ()),
         ("[[forward]]", f"{NORTH}[[forward]]", (), ("peer north",)),
         ("[[forward]]", f"{NORTH}{EXPORT}[[forward]]", ("export home",), ("peer north",)),

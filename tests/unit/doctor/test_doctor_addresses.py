@@ -38,6 +38,8 @@ def test_an_address_that_the_running_site_has() -> None:
 
 def test_an_address_that_the_running_site_should_have() -> None:
     finding = judged(0, Running.ANSWERS)
+    assert (finding.level, finding.remedy) == (Level.PROBLEM, "isthmus reload")
+    (finding,) = listener("tunnel listener", "tunnel.listen", HERE, Bound(0, ""), Running.ANSWERS)
     assert (finding.level, finding.remedy) == (Level.PROBLEM, "restart the site")
 
 
