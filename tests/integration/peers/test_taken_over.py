@@ -123,8 +123,10 @@ def test_rates_change_under_a_stream_that_lives(bed: Bed) -> None:
             (share,) = pair.east.status()["peers"][0]["shares"]
             assert (share["maximum_bits_per_second"], share["dscp"], share["priority"]) == (16_000_000, 8, "low")
             pair.east.wait_for(lambda: _marks(pair.east) == {0, 8}, "has no lane of that mark", PATIENCE)
-            eventually(pair.west, "peers.0.streams", 1)
-            near.sendall(b"b" * SIZE)
+            near.sendall(b"b" * (SIZE // 2))
+            assert edit(pair.east, 'dscp = "cs1"\n', "") == taken_over("forward array")
+            pair.east.wait_for(lambda: _marks(pair.east) == {0}, "keeps a lane of that mark", PATIENCE)
+            near.sendall(b"b" * (SIZE // 2))
             near.shutdown(socket.SHUT_WR)
             whole(receipt(b"a" + b"b" * SIZE), how_it_ends(near))
 
