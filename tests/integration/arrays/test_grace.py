@@ -1,6 +1,7 @@
 """The WAN stays away for longer than `grace`: both arrays are reset, and both sites say why. Then they start afresh."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from bench.sites import free_port
 from tests.integration.bed.contents import cut, volume
@@ -8,7 +9,7 @@ from tests.integration.bed.ends import Array, connect, how_it_ends, receipt, sen
 from tests.integration.bed.sites import Bed, drain, ends, run
 from tests.integration.bed.wire import Wire
 
-CONTENT = volume("content", 24 << 20)
+content = partial(volume, "content", 24 << 20)
 WRITE = 64 << 10
 SHORT = {"grace": "2s", "reconnect_max": "200ms"}
 
@@ -26,16 +27,16 @@ def test_longer_than_grace(bed: Bed) -> None:
                 wire.cut()
 
         with connect(pair.entrance) as idle:
-            sending = threads.submit(send, cut(CONTENT, WRITE), pair.entrance, strike)
+            sending = threads.submit(send, cut(content(), WRITE), pair.entrance, strike)
             torn(b"", sending.result())
             torn(b"", how_it_ends(idle))
         for arrival in (far.arrival(0).wait(), far.arrival(1).wait()):
-            torn(CONTENT, arrival)
+            torn(content(), arrival)
         for site in pair.sites:
             assert sum(count for reason, count in ends(site).items() if "grace" in reason) == 2
         wire.accept()
         for site in pair.sites:
             site.wait_up()
-        again = send(cut(CONTENT, WRITE), pair.entrance)
-        whole(receipt(CONTENT), again)
+        again = send(cut(content(), WRITE), pair.entrance)
+        whole(receipt(content()), again)
         drain(*pair.sites)

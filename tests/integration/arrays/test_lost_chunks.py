@@ -14,9 +14,6 @@ from tests.unit.reduction.sites import noise
 KIB = 1 << 10
 LOGIN = login(text(InitiatorName="iqn.2026-11.example:a", TargetName="iqn.2026-11.example:b"))
 COUNT = 120
-KEYS = [noise(4 * KIB, number) for number in range(COUNT)]
-LONG = [bytes((number,)) * (64 * KIB) for number in range(COUNT)]
-"""Each a chunk of the greatest length."""
 
 
 def target(arrival: Arrival) -> None:
@@ -46,12 +43,14 @@ def written(volume: Iterable[tuple[int, bytes]]) -> bytes:
 
 
 def begun(length: int) -> bytes:
-    """Each key, and so many bytes of what is first written after it, at places of the volume of their own."""
-    places = [(at << 20, at * 1024 + 512 << 10) for at in range(COUNT)]
+    """Keys, and after each so many bytes of a chunk of the greatest length, at places of the volume of their own."""
     return written(
         write
-        for (key_at, long_at), key, data in zip(places, KEYS, LONG, strict=True)
-        for write in ((key_at, key), (long_at, data[:length]))
+        for number in range(COUNT)
+        for write in (
+            (number << 20, noise(4 * KIB, number)),
+            (number * 1024 + 512 << 10, bytes((number,)) * length),
+        )
     )
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from functools import partial
 
 from bench.sites import Address
 from tests.integration.bed.contents import cut, volume
@@ -21,16 +22,16 @@ from tests.integration.bed.ends import (
 from tests.integration.bed.sites import Bed, eventually
 from tests.patience import PATIENCE
 
-CONTENT = volume("content", 16 << 20)
+content = partial(volume, "content", 16 << 20)
 
 
 def test_the_sender_resets(bed: Bed) -> None:
     with Array() as array, bed.pair(array.address).running() as pair:
         near = connect(pair.entrance)
-        near.sendall(CONTENT)
+        near.sendall(content())
         reset(near)
         arrival = array.arrival().wait()
-        torn(CONTENT, arrival)
+        torn(content(), arrival)
 
 
 def test_the_receiver_resets(bed: Bed) -> None:
@@ -42,19 +43,19 @@ def test_the_receiver_resets(bed: Bed) -> None:
         reset(arrival.connection)
 
     with Array(take_some) as array, bed.pair(array.address).running() as pair:
-        torn(b"", send(cut(CONTENT, 1 << 16), pair.entrance))
-        prefix_of(CONTENT, array.arrival().wait())
+        torn(b"", send(cut(content(), 1 << 16), pair.entrance))
+        prefix_of(content(), array.arrival().wait())
 
 
 def test_the_receiver_resets_while_it_answers(bed: Bed) -> None:
     """What the reader got until the reset is a prefix of the answer."""
 
     def answer(arrival: Arrival) -> None:
-        arrival.connection.sendall(CONTENT)
+        arrival.connection.sendall(content())
         reset(arrival.connection)
 
     with Array(answer) as array, bed.pair(array.address).running() as pair, connect(pair.entrance) as near:
-        torn(CONTENT, how_it_ends(near))
+        torn(content(), how_it_ends(near))
 
 
 def test_a_reset_after_half_a_close(bed: Bed) -> None:
@@ -67,8 +68,8 @@ def test_a_reset_after_half_a_close(bed: Bed) -> None:
         reset(arrival.connection)
 
     with Array(read_and_reset) as array, bed.pair(array.address).running() as pair:
-        torn(b"", send(cut(CONTENT, 1 << 18), pair.entrance))
-        whole(CONTENT, array.arrival().wait())
+        torn(b"", send(cut(content(), 1 << 18), pair.entrance))
+        whole(content(), array.arrival().wait())
 
 
 def test_a_reset_while_the_far_array_does_not_read(bed: Bed) -> None:
@@ -85,12 +86,12 @@ def test_a_reset_while_the_far_array_does_not_read(bed: Bed) -> None:
     with Array(stand_still) as array, bed.pair(array.address, tunnel=small).running() as pair:
         near = connect(pair.entrance, 1.0)
         with contextlib.suppress(TimeoutError):
-            near.sendall(CONTENT)
+            near.sendall(content())
         reset(near)
         eventually(pair.west, "streams", [])
         reading.set()
         arrival = array.arrival().wait()
-        torn(CONTENT, arrival)
+        torn(content(), arrival)
 
 
 def test_connections_that_are_reset_at_once_do_no_harm(bed: Bed) -> None:
@@ -104,5 +105,5 @@ def test_connections_that_are_reset_at_once_do_no_harm(bed: Bed) -> None:
 
 
 def check(entrance: Address) -> None:
-    sending = send(cut(CONTENT, 1 << 18), entrance)
-    whole(receipt(CONTENT), sending)
+    sending = send(cut(content(), 1 << 18), entrance)
+    whole(receipt(content()), sending)

@@ -6,6 +6,7 @@ When the target is back, so is the service, without anything being restarted.
 import contextlib
 import socket
 import time
+from functools import partial
 from typing import Self
 
 from bench.sites import free_port
@@ -14,7 +15,7 @@ from tests.integration.bed.ends import Array, connect, how_dialling_ends, how_it
 from tests.integration.bed.sites import Bed, ends
 from tests.patience import at_best
 
-CONTENT = volume("content", 4 << 20)
+content = partial(volume, "content", 4 << 20)
 AT_ONCE = 5.0
 """Half of what it takes when nobody answers."""
 
@@ -31,20 +32,20 @@ def test_a_refusing_target_resets_and_comes_back(bed: Bed) -> None:
             return visits[-1]
 
         assert at_best(visited, lambda seconds: seconds < AT_ONCE) < AT_ONCE
-        torn(b"", send(cut(CONTENT, 1 << 16), pair.entrance))
+        torn(b"", send(cut(content(), 1 << 16), pair.entrance))
         reasons = ends(pair.east)
         assert sum(reasons.values()) == len(visits) + 1
         assert all("cannot connect to" in reason and "unreachable" in reason for reason in reasons)
         with Array(address=address):
-            sending = send(cut(CONTENT, 1 << 16), pair.entrance)
-            whole(receipt(CONTENT), sending)
+            sending = send(cut(content(), 1 << 16), pair.entrance)
+            whole(receipt(content()), sending)
 
 
 def test_a_target_that_does_not_answer(bed: Bed) -> None:
     """Its backlog is full and connecting hangs: after `connect_timeout` the initiator is reset, others go on."""
     with FullBacklog() as silent, bed.pair(silent.address, tunnel={"connect_timeout": "1s"}).running() as pair:
         with connect(pair.entrance) as near:
-            near.sendall(CONTENT[:10_000])
+            near.sendall(content()[:10_000])
             torn(b"", how_it_ends(near))
         assert any("no answer in time" in reason for reason in ends(pair.east))
 

@@ -4,6 +4,7 @@ What had arrived before each kill is an exact prefix of what was sent, and both 
 tell them that this was all. The last attempt is left alone and arrives whole.
 """
 
+from functools import partial
 from random import Random
 
 import pytest
@@ -13,7 +14,8 @@ from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Array, receipt, send, torn, whole
 from tests.integration.bed.sites import Bed, Pair, run
 
-CONTENT = volume("content", 24 << 20)
+SIZE = 24 << 20
+content = partial(volume, "content", SIZE)
 WRITE = 128 << 10
 KILLS = 6
 
@@ -25,13 +27,13 @@ def test_killed_in_mid_transfer(bed: Bed, victim: str) -> None:
         pair = bed.pair(array.address)
         run(*pair.sites)
         for _ in range(KILLS):
-            send_and_kill(pair, getattr(pair, victim), draw.randrange(len(CONTENT) // WRITE - 8))
-        sending = send(cut(CONTENT, WRITE), pair.entrance)
-        whole(receipt(CONTENT), sending)
+            send_and_kill(pair, getattr(pair, victim), draw.randrange(SIZE // WRITE - 8))
+        sending = send(cut(content(), WRITE), pair.entrance)
+        whole(receipt(content()), sending)
         *cut_short, last = (arrival.wait() for arrival in array.arrivals)
         for arrival in cut_short:
-            torn(CONTENT, arrival)
-        whole(CONTENT, last)
+            torn(content(), arrival)
+        whole(content(), last)
         assert any(arrival.data for arrival in cut_short)
 
 
@@ -43,7 +45,7 @@ def send_and_kill(pair: Pair, victim: Site, at: int) -> None:
             victim.kill()
             victim.start()
 
-    sending = send(cut(CONTENT, WRITE), pair.entrance, strike)
+    sending = send(cut(content(), WRITE), pair.entrance, strike)
     torn(b"", sending)
     for site in pair.sites:
         site.wait_up()

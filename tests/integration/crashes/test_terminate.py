@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -33,8 +34,8 @@ from tests.integration.bed.sites import Bed, Pair, eventually, logged, look_up, 
 from tests.integration.bed.wire import Wire
 from tests.patience import PATIENCE
 
-CONTENT = volume("content", 4 << 20)
-HALF = len(CONTENT) // 2
+HALF = 2 << 20
+content = partial(volume, "content", 2 * HALF)
 SMALL = 4096
 EITHER = pytest.mark.parametrize("ending", ["east", "west"])
 
@@ -47,14 +48,14 @@ def test_a_stream_that_ends_in_time(bed: Bed, ending: str) -> None:
         run(*pair.sites)
         site = getattr(pair, ending)
         with connect(pair.entrance) as near:
-            near.sendall(CONTENT[:HALF])
+            near.sendall(content()[:HALF])
             array.arrival()
             site.signal(signal.SIGTERM)
             eventually(site, "draining", wanted=True)
             check_refused(pair.entrance)
-            near.sendall(CONTENT[HALF:])
+            near.sendall(content()[HALF:])
             near.shutdown(socket.SHUT_WR)
-            whole(receipt(CONTENT), how_it_ends(near))
+            whole(receipt(content()), how_it_ends(near))
         assert site.stop() == 0
         assert array.arrival().wait().ended == END
 
@@ -68,12 +69,12 @@ def test_a_stream_that_does_not(bed: Bed, ending: str) -> None:
         site = getattr(pair, ending)
         (other,) = {*pair.sites} - {site}
         with connect(pair.entrance) as near:
-            near.sendall(CONTENT)
+            near.sendall(content())
             array.arrival()
             assert site.stop() == 0
             torn(b"", how_it_ends(near))
         arrival = array.arrival().wait()
-        torn(CONTENT, arrival)
+        torn(content(), arrival)
         for each in pair.sites:
             logged(each, "ended: ")
             assert "the site shuts down" in line_with(each.log.read_text(), "ended: ")
@@ -117,7 +118,7 @@ def events(site: Site) -> list[dict[str, Any]]:
 
 def test_the_last_bytes_for_a_slow_array(bed: Bed) -> None:
     """Both arrays have ended their sides, but one has still to read what the site holds for it: it gets it all."""
-    content = volume("more than the kernel takes", kernel_takes() + (128 << 10))
+    much = volume("more than the kernel takes", kernel_takes() + (128 << 10))
     released = threading.Event()
 
     def read_late(arrival: Arrival) -> None:
@@ -129,7 +130,7 @@ def test_the_last_bytes_for_a_slow_array(bed: Bed) -> None:
         pair = bed.pair(array.address)
         run(*pair.sites)
         with connect(pair.entrance) as near:
-            near.sendall(content)
+            near.sendall(much)
             near.shutdown(socket.SHUT_WR)
             whole(b"", how_it_ends(near))
         eventually(pair.west, "streams", [])  # what is left is for the array's socket alone
@@ -137,7 +138,7 @@ def test_the_last_bytes_for_a_slow_array(bed: Bed) -> None:
         eventually(pair.west, "draining", wanted=True)
         released.set()
         arrival = array.arrival().wait()
-        whole(content, arrival)
+        whole(much, arrival)
         assert pair.west.stop() == 0
 
 
@@ -148,7 +149,7 @@ def waiting_to_drain(bed: Bed) -> Iterator[tuple[Pair, Array, socket.socket]]:
         pair = bed.pair(array.address, tunnel={"drain": "1h"})
         run(*pair.sites)
         with connect(pair.entrance) as near:
-            near.sendall(CONTENT)
+            near.sendall(content())
             array.arrival()
             pair.west.signal(signal.SIGTERM)
             eventually(pair.west, "draining", wanted=True)
@@ -170,7 +171,7 @@ def test_an_interrupt_ends_the_wait(bed: Bed) -> None:
         pair.west.signal(signal.SIGTERM)
         eventually(pair.west, "draining", wanted=True)
         interrupted(pair, near)
-        torn(CONTENT, array.arrival().wait())
+        torn(content(), array.arrival().wait())
     assert "the site shuts down" in line_with(pair.west.log.read_text(), "ended: ")
 
 
@@ -215,9 +216,9 @@ def test_the_peer_of_a_site_that_has_gone(bed: Bed) -> None:
         pair.west.start()
         pair.east.wait_up()
         with connect(pair.entrance) as near:
-            near.sendall(CONTENT)
+            near.sendall(content())
             near.shutdown(socket.SHUT_WR)
-            whole(receipt(CONTENT), how_it_ends(near))
+            whole(receipt(content()), how_it_ends(near))
         assert look_up(pair.east.status(), "peers.0.state") == "up"
 
 
@@ -249,20 +250,18 @@ def line_with(text: str, words: str) -> str:
 
 def test_the_last_word_on_a_slow_line(bed: Bed) -> None:
     """Much is still under way to the other site when the deadline comes: it hears why its stream ends, and at once."""
-    content = volume("more than lines hold", 64 << 20)
+    much = volume("more than lines hold", 64 << 20)
     door = ("127.0.0.1", free_port())
     with Array() as array, Wire(door) as wire, ThreadPoolExecutor() as threads:
         pair = bed.pair(array.address, tunnel_address=door, dialled=wire.address, tunnel={"drain": "1s"})
         run(*pair.sites)
-        sending = threads.submit(
-            send, cut(content, 1 << 18), pair.entrance, lambda n: wire.stall() if n == 80 else None
-        )
+        sending = threads.submit(send, cut(much, 1 << 18), pair.entrance, lambda n: wire.stall() if n == 80 else None)
         pair.east.wait_for(lambda: not wire.flowing, "has sent enough")
         pair.east.signal(signal.SIGTERM)
         logged(pair.east, "the tunnel with west begins anew: the site shuts down")
         wire.flow()
         arrival = array.arrival().wait()
-        torn(content, arrival)
+        torn(much, arrival)
         torn(b"", sending.result())
         logged(pair.west, "peer east has ended in order: the site shuts down")
         assert pair.east.stop() == 0
@@ -275,7 +274,7 @@ def test_without_a_line(bed: Bed) -> None:
         pair = bed.pair(array.address, tunnel_address=door, dialled=wire.address, tunnel={"drain": "1s"})
         run(*pair.sites)
         with connect(pair.entrance) as near:
-            near.sendall(CONTENT[:HALF])
+            near.sendall(content()[:HALF])
             array.arrival()
             wire.refuse()
             wire.cut()
@@ -283,4 +282,4 @@ def test_without_a_line(bed: Bed) -> None:
             assert pair.east.stop() == 0
             torn(b"", how_it_ends(near))
         assert pair.west.stop() == 0
-        torn(CONTENT[:HALF], array.arrival().wait())
+        torn(content()[:HALF], array.arrival().wait())

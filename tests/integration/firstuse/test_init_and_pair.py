@@ -1,6 +1,7 @@
 """Two hosts from nothing: `isthmus init` on each, one line each way, and an array replicates through them."""
 
 import subprocess
+from functools import partial
 from pathlib import Path
 
 from bench.sites import environment, free_port, isthmus
@@ -9,7 +10,7 @@ from tests.integration.bed.ends import Array, receipt, send, whole
 from tests.integration.bed.forked import ForkedSite
 from tests.integration.bed.sites import Bed, drain, run
 
-CONTENT = volume("first use", 4 << 20)
+content = partial(volume, "first use", 4 << 20)
 
 
 def typed(directory: Path, *words: str) -> str:
@@ -45,6 +46,6 @@ def test_two_hosts_from_nothing(bed: Bed) -> None:
         typed(hosts["west"], *line(shown["east"]))
         typed(hosts["east"], *line(shown["west"]))
         run(*sites.values())
-        sending = send(cut(CONTENT, 1 << 17), entrance)
-        whole(receipt(CONTENT), sending)
+        sending = send(cut(content(), 1 << 17), entrance)
+        whole(receipt(content()), sending)
         drain(*sites.values())

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ pytestmark = [pytest.mark.root, pytest.mark.serial, pytest.mark.slow, pytest.mar
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "deploy" / "OPERATIONS.md").read_text()
 PORTAL, FORWARD = ("10.1.0.5", 3260), ("10.0.0.1", 3260)
-CONTENT = volume("operations", 4 << 20)
+content = partial(volume, "operations", 4 << 20)
 PATIENCE = 120.0
 TOOLS = ("nsenter", "unshare", "useradd", "setsid", "setpriv", "runuser", "sysctl", "nft", "openssl")
 
@@ -152,8 +153,8 @@ def type_all(typed: list[Box], host_of: dict[str, Host], lines: dict[str, str]) 
 def replicated(wan: Wan) -> None:
     """Data goes through."""
     with wan.inside("east"):
-        sending = send(cut(CONTENT, 256 << 10), FORWARD, patience=PATIENCE)
-    whole(receipt(CONTENT), sending)
+        sending = send(cut(content(), 256 << 10), FORWARD, patience=PATIENCE)
+    whole(receipt(content()), sending)
 
 
 def status(at: Host) -> dict[str, object]:

@@ -5,6 +5,7 @@ arrives, no byte more, and the other direction goes on.
 """
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,12 +34,12 @@ from tests.integration.bed.ends import (
 )
 from tests.integration.iscsi.stage import forwarded
 
-CONTENT = volume("content", 4 << 20)
-CONVERSATION = Conversation(pdu=8192, command=256 << 10)
-PIECES = list(CONVERSATION.ahead(memoryview(CONTENT)))
-ANSWERS = list(CONVERSATION.back(len(CONTENT)))
-AHEAD, BACK = b"".join(PIECES), b"".join(ANSWERS)
-COMMAND = len(b"".join(PIECES[:9]))
+SIZE, PIECE = 4 << 20, 256 << 10
+CONVERSATION = Conversation(pdu=8192, command=PIECE)
+LOGIN, *_ = CONVERSATION.ahead(memoryview(b""))
+ANSWERS = list(CONVERSATION.back(SIZE))
+BACK = b"".join(ANSWERS)
+COMMAND = len(b"".join(CONVERSATION.ahead(memoryview(bytes(8 * PIECE)))))
 """Where a command in the middle begins."""
 PLACES = {
     "between PDUs": COMMAND,
@@ -49,6 +50,12 @@ PLACES = {
     "in the first header": 7,
 }
 GREETING = b"220 this is no target\r\n"
+
+
+@cache
+def ahead() -> bytes:
+    """All that the initiator says."""
+    return b"".join(CONVERSATION.ahead(memoryview(volume("content", SIZE))))
 
 
 class Target(Array):
@@ -83,9 +90,9 @@ def test_the_initiator_ends_its_side(target: Target, protocol: str, place: str) 
         arrival.connection.sendall(BACK)
 
     target.behave = answer_in_the_end
-    sending = send(cut(AHEAD[: PLACES[place]], 3000), target.ways[protocol])
+    sending = send(cut(ahead()[: PLACES[place]], 3000), target.ways[protocol])
     whole(BACK, sending)
-    whole(AHEAD[: PLACES[place]], target.last)
+    whole(ahead()[: PLACES[place]], target.last)
     assert target.last.ended == END
 
 
@@ -94,17 +101,17 @@ def test_the_target_ends_its_side(target: Target, protocol: str, part: int) -> N
     """After all its answers, in a header, in the login's text; the initiator's data still arrives."""
 
     def answer_and_read_on(arrival: Arrival) -> None:
-        arrival.data += arrival.connection.recv(len(PIECES[0]))
+        arrival.data += arrival.connection.recv(len(LOGIN))
         arrival.connection.sendall(BACK[:part])
         arrival.connection.shutdown(1)
         swallow(arrival)
 
     target.behave = answer_and_read_on
     with connect(target.ways[protocol]) as near:
-        near.sendall(PIECES[0])
+        near.sendall(LOGIN)
         whole(BACK[:part], how_it_ends(near))
-        near.sendall(AHEAD[len(PIECES[0]) :])
-    whole(AHEAD, target.last)
+        near.sendall(ahead()[len(LOGIN) :])
+    whole(ahead(), target.last)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -112,10 +119,10 @@ def test_the_initiator_resets(target: Target, protocol: str, place: str) -> None
     target.behave = swallow
     before = len(target.arrivals)
     near = connect(target.ways[protocol])
-    near.sendall(AHEAD[: PLACES[place]])
+    near.sendall(ahead()[: PLACES[place]])
     arrival = target.arrival(before)
     reset(near)
-    torn(AHEAD, arrival.wait())
+    torn(ahead(), arrival.wait())
 
 
 def test_the_target_resets(target: Target, protocol: str) -> None:
@@ -128,9 +135,9 @@ def test_the_target_resets(target: Target, protocol: str) -> None:
         reset(arrival.connection)
 
     target.behave = reset_in_the_middle
-    sending = send(cut(AHEAD, 100_000), target.ways[protocol])
+    sending = send(cut(ahead(), 100_000), target.ways[protocol])
     torn(BACK, sending)
-    prefix_of(AHEAD, target.last)
+    prefix_of(ahead(), target.last)
 
 
 def test_a_target_that_speaks_first(target: Target, protocol: str) -> None:
@@ -154,17 +161,17 @@ def test_a_byte_at_a_time(target: Target, protocol: str) -> None:
     """A login whose bytes come one by one arrives as it was, and so does its answer."""
 
     def answer_the_login(arrival: Arrival) -> None:
-        while len(arrival.data) < len(PIECES[0]):
+        while len(arrival.data) < len(LOGIN):
             arrival.data += arrival.connection.recv(READ_BYTES)
         for at in range(len(ANSWERS[0])):
             arrival.connection.sendall(ANSWERS[0][at : at + 1])
 
     target.behave = answer_the_login
     with connect(target.ways[protocol]) as near:
-        for at in range(len(PIECES[0])):
-            near.sendall(PIECES[0][at : at + 1])
+        for at in range(len(LOGIN)):
+            near.sendall(LOGIN[at : at + 1])
         whole(ANSWERS[0], how_it_ends(near))
-    whole(PIECES[0], target.last, OPEN)
+    whole(LOGIN, target.last, OPEN)
 
 
 def test_a_target_that_is_down(directory: Path) -> None:
@@ -174,8 +181,8 @@ def test_a_target_that_is_down(directory: Path) -> None:
     with forwarded(directory / "down", address) as (_, _, ways):
         for way in ways.values():
             torn(b"", how_dialling_ends(way))
-            torn(b"", send(cut(AHEAD, 100_000), way))
+            torn(b"", send(cut(ahead(), 100_000), way))
         with Array(address=address) as array:
             for way in ways.values():
-                assert send(cut(AHEAD, 100_000), way).ended == END
-                whole(AHEAD, array.arrivals[-1].wait())
+                assert send(cut(ahead(), 100_000), way).ended == END
+                whole(ahead(), array.arrivals[-1].wait())

@@ -5,6 +5,7 @@ No pins: a new certificate of the same name needs no change at the other site; o
 
 import shutil
 import signal
+from functools import partial
 
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Array, receipt, send, whole
@@ -12,7 +13,7 @@ from tests.integration.bed.sites import Bed, Pair, drain, run
 from tests.integration.peers.authority import Authority
 from tests.integration.peers.stage import says
 
-CONTENT = volume("by name", 1 << 20)
+content = partial(volume, "by name", 1 << 20)
 
 
 def recognised(bed: Bed, array: Array, authority: Authority) -> Pair:
@@ -29,13 +30,13 @@ def test_names_under_an_authority(bed: Bed) -> None:
     with Array() as array:
         pair = recognised(bed, array, authority)
         run(*pair.sites)
-        sending = send(cut(CONTENT, 1 << 16), pair.entrance)
-        whole(receipt(CONTENT), sending)
+        sending = send(cut(content(), 1 << 16), pair.entrance)
+        whole(receipt(content()), sending)
         authority.sign("east")
         assert pair.east.stop() == 0
         run(*[pair.east])
-        sending = send(cut(CONTENT, 1 << 16), pair.entrance)
-        whole(receipt(CONTENT), sending)
+        sending = send(cut(content(), 1 << 16), pair.entrance)
+        whole(receipt(content()), sending)
         drain(*pair.sites)
 
 

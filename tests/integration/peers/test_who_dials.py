@@ -2,6 +2,7 @@
 
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from bench.sites import Site, free_port
 from tests.integration.bed.contents import cut, volume
@@ -10,12 +11,12 @@ from tests.integration.bed.sites import Bed, Forward, drain, eventually, look_up
 from tests.integration.peers.stage import messages
 from tests.patience import PATIENCE
 
-CONTENT = volume("either way", 4 << 20)
+content = partial(volume, "either way", 4 << 20)
 
 
 def check(entrance: tuple[str, int]) -> None:
-    sending = send(cut(CONTENT, 1 << 16), entrance)
-    whole(receipt(CONTENT), sending)
+    sending = send(cut(content(), 1 << 16), entrance)
+    whole(receipt(content()), sending)
 
 
 def test_a_peer_without_an_address_is_waited_for(bed: Bed) -> None:

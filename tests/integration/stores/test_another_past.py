@@ -6,6 +6,7 @@ again, so nothing has to be asked for. Where it was only copied elsewhere, or op
 
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from dedupstore import open_store
@@ -14,7 +15,7 @@ from tests.integration.bed.ends import Array
 from tests.integration.bed.passes import cost
 from tests.integration.bed.sites import Bed, Pair, drain, logged, run
 
-OLD, NEW = volume("old", 16 << 20), volume("new", 16 << 20)
+old, new = (partial(volume, name, 16 << 20) for name in ("old", "new"))
 COLD, WARM = 0.95, 0.006
 DISK = {"mode": "disk", "size": "128MiB"}
 
@@ -22,9 +23,9 @@ DISK = {"mode": "disk", "size": "128MiB"}
 def test_wiped(bed: Bed) -> None:
     with Array() as array:
         pair = started(bed, array)
-        assert cost(pair, OLD) > COLD
+        assert cost(pair, old()) > COLD
         with_west_down(pair, shutil.rmtree)
-        assert cost(pair, OLD) > COLD
+        assert cost(pair, old()) > COLD
         settled(pair)
         drain(*pair.sites)
 
@@ -33,15 +34,15 @@ def test_restored_from_an_old_copy(bed: Bed) -> None:
     """What came since the copy was taken is not there, and what east remembers is not what the copy says."""
     with Array() as array:
         pair = started(bed, array)
-        cost(pair, OLD)
+        cost(pair, old())
         with_west_down(pair, copy_away)
-        cost(pair, NEW)
+        cost(pair, new())
         with_west_down(pair, restore)
         logged(pair.east, "is not the one that we knew")
-        assert cost(pair, OLD) > COLD
-        assert cost(pair, NEW) > COLD
+        assert cost(pair, old()) > COLD
+        assert cost(pair, new()) > COLD
         settled(pair)
-        assert cost(pair, NEW) < WARM
+        assert cost(pair, new()) < WARM
         drain(*pair.sites)
 
 
@@ -49,14 +50,14 @@ def test_cloned(bed: Bed) -> None:
     """The copy is used for a while, then the original again, which knows nothing of it."""
     with Array() as array:
         pair = started(bed, array)
-        cost(pair, OLD)
+        cost(pair, old())
         with_west_down(pair, copy_away)
-        cost(pair, NEW)
+        cost(pair, new())
         with_west_down(pair, swap)
-        assert cost(pair, OLD) > COLD
+        assert cost(pair, old()) > COLD
         with_west_down(pair, swap)
         logged(pair.east, "is not the one that we knew")
-        assert cost(pair, OLD) > COLD
+        assert cost(pair, old()) > COLD
         settled(pair)
         drain(*pair.sites)
 
@@ -65,7 +66,7 @@ def test_copied_and_left_alone(bed: Bed) -> None:
     """A move to another disk, for example: the same store goes on, and is believed."""
     with Array() as array:
         pair = started(bed, array)
-        cost(pair, OLD)
+        cost(pair, old())
         with_west_down(pair, move)
         settled(pair)
         drain(*pair.sites)
@@ -75,7 +76,7 @@ def test_opened_again_and_again(bed: Bed) -> None:
     """No peer hears of these openings, so they do not drive out the epoch that east knows."""
     with Array() as array:
         pair = started(bed, array)
-        assert cost(pair, OLD) > COLD
+        assert cost(pair, old()) > COLD
         settled(pair)
         with_west_down(pair, open_often)
         settled(pair)
@@ -100,7 +101,7 @@ def with_west_down(pair: Pair, work: Callable[[Path], None]) -> None:
 
 def settled(pair: Pair) -> None:
     """Warm, and nothing was ever missed."""
-    assert cost(pair, OLD) < WARM
+    assert cost(pair, old()) < WARM
     assert pair.west.status()["bytes"]["misses"] == 0
 
 

@@ -6,6 +6,7 @@ off: they are missing, the others stay. Either way the site starts, and what is 
 
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from tests.integration.bed.ends import Array
 from tests.integration.bed.passes import cost, replicate
 from tests.integration.bed.sites import Bed, alarm, drain, run
 
-CONTENT = volume("content", 24 << 20)
+content = partial(volume, "content", 24 << 20)
 SLOT = 4 << 20
 DISK = {"mode": "disk", "size": "64MiB"}
 
@@ -44,7 +45,7 @@ def test_a_store_that_cannot_be_trusted(bed: Bed, damage: Callable[[Path], None]
     with Array() as array:
         pair = bed.pair(array.address, store=DISK)
         run(*pair.sites)
-        replicate(pair, CONTENT)
+        replicate(pair, content())
         drain(*pair.sites)
         damage(bed.directory / "east-store" / "containers")
         damage(bed.directory / "west-store" / "index" / "data.mdb")
@@ -54,8 +55,8 @@ def test_a_store_that_cannot_be_trusted(bed: Bed, damage: Callable[[Path], None]
             assert codes.STORE_SET_ASIDE.code in site.get("/api/v1/health")[1].decode()
             assert site.status()["store"]["chunks"] == 0
             assert len(list((bed.directory / f"{site.name}-store").glob("set-aside-*"))) == 1
-        assert cost(pair, CONTENT) > 0.95
-        assert cost(pair, CONTENT) < 0.006
+        assert cost(pair, content()) > 0.95
+        assert cost(pair, content()) < 0.006
         drain(*pair.sites)
 
 
@@ -64,15 +65,15 @@ def test_containers_that_are_cut_off(bed: Bed) -> None:
     with Array() as array:
         pair = bed.pair(array.address, store=DISK)
         run(*pair.sites)
-        replicate(pair, CONTENT)
+        replicate(pair, content())
         drain(*pair.sites)
         with (bed.directory / "west-store" / "containers").open("r+b") as file:
             file.truncate(5 * SLOT)
         run(*pair.sites)
         alarm(pair.west, "too short")
         assert 0 < pair.west.status()["store"]["chunks"] < pair.east.status()["store"]["chunks"]
-        assert cost(pair, CONTENT) < 0.6
-        replicate(pair, CONTENT)
+        assert cost(pair, content()) < 0.6
+        replicate(pair, content())
         drain(*pair.sites)
 
 
@@ -84,6 +85,6 @@ def test_a_directory_of_something_else(bed: Bed) -> None:
     with Array() as array:
         pair = bed.pair(array.address, store=DISK)
         run(*pair.sites)
-        replicate(pair, CONTENT)
+        replicate(pair, content())
         drain(*pair.sites)
     assert {path: path.read_bytes() for path in before} == before

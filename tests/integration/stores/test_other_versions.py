@@ -5,6 +5,7 @@ hash that fits, as a real store of that version would.
 """
 
 import struct
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from tests.integration.bed.ends import Array
 from tests.integration.bed.passes import cost, replicate
 from tests.integration.bed.sites import Bed, alarm, drain, run
 
-CONTENT = volume("content", 8 << 20)
+content = partial(volume, "content", 8 << 20)
 DISK = {"mode": "disk", "size": "64MiB"}
 
 
@@ -24,7 +25,7 @@ def test_a_store_of_another_version(bed: Bed, version: int) -> None:
     with Array() as array:
         pair = bed.pair(array.address, store=DISK)
         run(*pair.sites)
-        replicate(pair, CONTENT)
+        replicate(pair, content())
         drain(*pair.sites)
         for site in pair.sites:
             renumber(bed.directory / f"{site.name}-store" / "containers", version)
@@ -32,8 +33,8 @@ def test_a_store_of_another_version(bed: Bed, version: int) -> None:
         for site in pair.sites:
             alarm(site, f"is of version {version}, this software knows 1")
             assert len(list((bed.directory / f"{site.name}-store").glob("set-aside-*"))) == 1
-        assert cost(pair, CONTENT) > 0.95  # the old store is not believed, on either side
-        assert cost(pair, CONTENT) < 0.01
+        assert cost(pair, content()) > 0.95  # the old store is not believed, on either side
+        assert cost(pair, content()) < 0.01
         drain(*pair.sites)
 
 

@@ -1,6 +1,7 @@
 """One store, one process: a second one refuses to start, with exit code 5 and the name of who holds it."""
 
 import subprocess
+from functools import partial
 
 from bench.sites import environment, free_port, isthmus
 from tests.integration.bed.contents import volume
@@ -9,7 +10,7 @@ from tests.integration.bed.passes import replicate
 from tests.integration.bed.sites import Bed, drain, run
 from tests.patience import PATIENCE
 
-CONTENT = volume("content", 8 << 20)
+content = partial(volume, "content", 8 << 20)
 STORE_EXIT = 5
 
 
@@ -27,7 +28,7 @@ def test_a_second_process_is_refused(bed: Bed) -> None:
             assert refused.returncode == STORE_EXIT
             assert f"process {pair.east.pid}" in refused.stderr
             assert "Traceback" not in refused.stderr
-        replicate(pair, CONTENT)
+        replicate(pair, content())
         drain(*pair.sites)
         verified = isthmus_says("store", "verify", str(pair.east.config))
         assert (verified.returncode, verified.stderr) == (0, "")
@@ -40,7 +41,7 @@ def test_the_lock_of_a_killed_process_is_no_hindrance(bed: Bed) -> None:
         for site in pair.sites:
             site.kill()
         run(*pair.sites)
-        replicate(pair, CONTENT)
+        replicate(pair, content())
         drain(*pair.sites)
 
 

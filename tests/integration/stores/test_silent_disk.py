@@ -3,6 +3,7 @@
 import subprocess
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from tests.integration.bed.ends import Array
 from tests.integration.bed.passes import cost, replicate
 from tests.integration.bed.sites import Bed, drain, run
 
-OLD, NEW, NEXT = (volume(name, 16 << 20) for name in ("old", "new", "next"))
+old, new, following = (partial(volume, name, 16 << 20) for name in ("old", "new", "next"))
 SILENCE = 10.0
 """Seconds at least, with traffic in all of them."""
 PAUSE = 0.4
@@ -33,16 +34,16 @@ def test_a_disk_that_does_not_answer(bed: Bed, tmp_path: Path, where: str) -> No
         mute = {"mode": "disk", "size": "64MiB", "path": str(disk / "store")}
         pair = bed.pair(array.address, stores=(mute, sound) if where == "east" else (sound, mute))
         run(*pair.sites)
-        replicate(pair, OLD)
+        replicate(pair, old())
         with answering(*pair.sites), silent(disk):
             end = time.monotonic() + SILENCE
             while time.monotonic() < end:
-                for content in (OLD, NEW):
+                for content in (old(), new()):
                     replicate(pair, content)
                     time.sleep(PAUSE)
-        replicate(pair, NEXT)
+        replicate(pair, following())
         settled(getattr(pair, where))
-        assert cost(pair, NEXT) < 0.1
+        assert cost(pair, following()) < 0.1
         drain(*pair.sites)
 
 
@@ -53,13 +54,13 @@ def test_what_is_on_a_disk_that_takes_no_writes_is_read_from_it(bed: Bed, tmp_pa
         small = {"mode": "disk", "size": "256MiB", "path": str(disk / "store"), "cache": "32MiB"}
         pair = bed.pair(array.address, stores=({"mode": "memory", "size": "256MiB"}, small))
         run(*pair.sites)
-        for content in (OLD, volume("what drives it out of the cache", 64 << 20)):
+        for content in (old(), volume("what drives it out of the cache", 64 << 20)):
             replicate(pair, content)
         settled(pair.west)
         loads = pair.west.status()["store"]["loads"]
         with silent(disk):
-            replicate(pair, NEW)
-            assert cost(pair, OLD) < 0.1
+            replicate(pair, new())
+            assert cost(pair, old()) < 0.1
             assert pair.west.status()["store"]["unwritten_bytes"] > 0
         assert pair.west.status()["store"]["loads"] > loads
         drain(*pair.sites)

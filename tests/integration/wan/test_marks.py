@@ -1,6 +1,7 @@
 """DSCP marks: a forward that has one gets a lane of its own, whose packets carry it both ways."""
 
 import subprocess
+from functools import partial
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.integration.bed.sites import Bed, lanes_of
 pytestmark = pytest.mark.root
 
 AF21 = 18
-CONTENT = volume("marked", 4 << 20)
+content = partial(volume, "marked", 4 << 20)
 
 
 def test_a_marked_forward(bed: Bed) -> None:
@@ -25,8 +26,8 @@ def test_a_marked_forward(bed: Bed) -> None:
         with pair.running():
             pair.east.wait_for(lambda: AF21 in marks(pair.east), "has no marked lane")
             with wan.inside("east"):
-                sending = send(cut(CONTENT, 64 << 10), pair.entrance)
-            whole(receipt(CONTENT), sending)
+                sending = send(cut(content(), 64 << 10), pair.entrance)
+            whole(receipt(content()), sending)
             assert AF21 in marks(pair.west)
             for end in ("east", "west"):
                 assert f"tos:{AF21 << 2:#x}" in sockets(wan, end)

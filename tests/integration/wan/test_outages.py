@@ -12,6 +12,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import psutil
@@ -40,7 +41,7 @@ from tests.patience import PATIENCE, until
 
 pytestmark = [pytest.mark.root, pytest.mark.patient]
 
-CONTENT = volume("through outages", 16 << 20)
+content = partial(volume, "through outages", 16 << 20)
 FLAPS = 100
 OUT_SECONDS = 0.2
 """And until a new lane has brought what was sent meanwhile, for which an attempt that begins then may need a second."""
@@ -50,10 +51,10 @@ QUICK: Settings = {"keepalive": "1s", "dead_after": "5s"}
 
 
 @contextlib.contextmanager
-def sending(wan: Wan, pair: Pair, content: bytes = CONTENT) -> Iterator[Future[Sending]]:
+def sending(wan: Wan, pair: Pair) -> Iterator[Future[Sending]]:
     """East's array sends meanwhile."""
     with ThreadPoolExecutor() as threads:
-        yield threads.submit(sent_from_east, wan, pair, content, patience=2 * STOPPED_SECONDS)
+        yield threads.submit(sent_from_east, wan, pair, content(), patience=2 * STOPPED_SECONDS)
 
 
 @contextlib.contextmanager
@@ -85,8 +86,8 @@ def test_a_black_hole(bed: Bed, seconds: int) -> None:
             time.sleep(seconds)
             assert array.arrival().ended == OPEN
             wan.outage(False)
-        whole(receipt(CONTENT), found.result())
-        whole(CONTENT, array.arrival().wait())
+        whole(receipt(content()), found.result())
+        whole(content(), array.arrival().wait())
         eventually(pair.east, "peers.0.ended_streams", {"both arrays ended it": 1})  # once that has come back
 
 
@@ -196,8 +197,8 @@ def test_a_process_that_is_stopped(bed: Bed, victims: list[str], seconds: float,
                 time.sleep(seconds)
                 for site in others:
                     eventually(site, "peers.0.state", "outage")
-        whole(receipt(CONTENT), found.result())
-        whole(CONTENT, array.arrival().wait())
+        whole(receipt(content()), found.result())
+        whole(content(), array.arrival().wait())
 
 
 def test_a_lane_of_several_dies(bed: Bed) -> None:
@@ -213,8 +214,8 @@ def test_a_lane_of_several_dies(bed: Bed) -> None:
             for wanted in range(2, 16, 3):
                 wait_for_bytes(array, wanted << 20)
                 kill_lane(wan, pair)
-        whole(receipt(CONTENT), found.result())
-        whole(CONTENT, array.arrival().wait())
+        whole(receipt(content()), found.result())
+        whole(content(), array.arrival().wait())
         pair.east.wait_for(lambda: lanes(pair.east) == 4, "has no four lanes again")
         assert pair.east.status()["peers"][0]["outages"] == 0
 

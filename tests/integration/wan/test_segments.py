@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ from tests.patience import PATIENCE
 pytestmark = pytest.mark.root
 
 MTU = 1500
-CONTENT = volume("in segments", 8 << 20)
+SIZE = 8 << 20
+content = partial(volume, "in segments", SIZE)
 LINES: dict[str, dict[str, str]] = {
     "good": {"rate": "1Gbit", "delay": "5ms", "queue": "16MiB"},
     "slow": {"rate": "45Mbit", "delay": "5ms"},
@@ -36,9 +38,9 @@ def test_a_stream(family: socket.AddressFamily, settings: Any) -> None:
         if family == socket.AF_INET6:
             for end, address in ADDRESSES[family].items():
                 namespaces.run([*wan.command(end), "ip", "address", "add", f"{address}/64", "dev", "wan0", "nodad"])
-        same(CONTENT, streamed(wan, family))
+        same(content(), streamed(wan, family))
         counted = wan.stats()["west"]
-        assert counted["packets"] >= len(CONTENT) / (MTU - 40), "each segment counts"
+        assert counted["packets"] >= SIZE / (MTU - 40), "each segment counts"
         assert counted["size"] <= counted["packets"] * MTU
         if settings == LINES["good"]:
             assert 0 < received(wan, "west") < counted["delivered"] / 2, "they also arrive many at once"
@@ -55,12 +57,12 @@ def test_datagrams() -> None:
             sink.bind((wan.addresses["west"], 0))
             sink.settimeout(PATIENCE)
             for size in (1, 1472, 20_000):
-                source.sendto(CONTENT[:size], sink.getsockname())
-                same(CONTENT[:size], sink.recv(1 << 16))
+                source.sendto(content()[:size], sink.getsockname())
+                same(content()[:size], sink.recv(1 << 16))
 
 
 def streamed(wan: Wan, family: socket.AddressFamily) -> bytes:
-    """What comes of `CONTENT` at west."""
+    """What comes of the content at west."""
     with wan.inside("west"):
         listener = socket.create_server((ADDRESSES[family]["west"], 0), family=family)
     with wan.inside("east"):
@@ -77,7 +79,7 @@ def streamed(wan: Wan, family: socket.AddressFamily) -> bytes:
 
 def pour(near: socket.socket) -> None:
     with near:
-        near.sendall(CONTENT)
+        near.sendall(content())
 
 
 def received(wan: Wan, end: str) -> int:

@@ -1,6 +1,7 @@
 """A forward whose connections all fail: both sites say so, with the reason, until a connection succeeds."""
 
 import signal
+from functools import partial
 from typing import Any
 
 from bench.sites import Site, free_port
@@ -11,7 +12,7 @@ from tests.integration.bed.ends import END, Array, connect, how_dialling_ends, s
 from tests.integration.bed.sites import Bed
 from tests.integration.web.stage import ask, until
 
-CONTENT = volume("content", 1 << 20)
+content = partial(volume, "content", 1 << 20)
 
 
 def reasons(answer: Any) -> list[tuple[str, str]]:
@@ -36,7 +37,7 @@ def test_an_array_that_is_down_is_told_at_both_sites_until_it_is_back(bed: Bed) 
         words = f"west refuses connections of forward array to its export array: {no}"
         assert told(pair.east, "IST-112").startswith(words)
         with Array(address=address):
-            assert send(cut(CONTENT, 1 << 16), pair.entrance).ended == END
+            assert send(cut(content(), 1 << 16), pair.entrance).ended == END
             for site in pair.sites:
                 until(site, "health", lambda answer: reasons(answer) == [])
 
