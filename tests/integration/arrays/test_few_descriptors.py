@@ -7,9 +7,9 @@ from contextlib import ExitStack, suppress
 import psutil
 import pytest
 
-from bench.sites import Address, free_port
+from bench.sites import Address, Site, free_port
 from tests.integration.bed.ends import Array, echo, hears
-from tests.integration.bed.sites import Bed, eventually, logged
+from tests.integration.bed.sites import Bed, descriptors, eventually, logged
 from tests.integration.bed.wire import Wire
 from tests.patience import PATIENCE
 
@@ -28,7 +28,7 @@ def test_streams_leave_lanes_the_descriptors_that_they_need(bed: Bed, name: str)
         pair = bed.pair(far.address, tunnel_address=tunnel, dialled=wire.address)
         site = pair.east if name == "east" else pair.west
         with pair.running(), ExitStack() as arrays:
-            limit(site.pid)
+            limit(site)
             array = arrays.enter_context(call(pair.entrance))
             array.sendall(b"before")
             hears(array, b"before")
@@ -54,25 +54,25 @@ def test_visitors_and_strangers_leave_lanes_the_descriptors_that_they_need(bed: 
         pair = bed.pair(far.address, tunnel_address=tunnel, dialled=wire.address)
         west, status = pair.west, ("127.0.0.1", pair.west.status_port)
         with pair.running(), ExitStack() as opened:
-            most = limit(west.pid)
+            most = limit(west)
             array = opened.enter_context(call(pair.entrance))
             array.sendall(b"before")
             hears(array, b"before")
             for address, told in (pair.entrance, "Too many open files"), (status, ""), (tunnel, "before the door"):
                 crowd(opened, address, 2 * ROOM)
                 logged(west, told)
-            west.wait_for(lambda: psutil.Process(west.pid).num_fds() < most, "has none left", OVERDUE)
+            west.wait_for(lambda: descriptors(west) < most, "has none left", OVERDUE)
             wire.cut()
             eventually(west, "peers.0.resumed", 1)
             array.sendall(b"after")
             hears(array, b"after")
 
 
-def limit(process: int) -> int:
+def limit(site: Site) -> int:
     """It may have `ROOM` descriptors more than it has. Returns how many that are."""
-    site = psutil.Process(process)
-    (_, most), few = site.rlimit(resource.RLIMIT_NOFILE), site.num_fds() + ROOM
-    site.rlimit(resource.RLIMIT_NOFILE, (few, most))
+    process, few = psutil.Process(site.pid), descriptors(site) + ROOM
+    _, most = process.rlimit(resource.RLIMIT_NOFILE)
+    process.rlimit(resource.RLIMIT_NOFILE, (few, most))
     return few
 
 

@@ -2,7 +2,7 @@
 
 from bench.sites import Address
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, Array, Arrival, connect, how_it_ends, receipt, send, whole
+from tests.integration.bed.ends import END, Array, Arrival, connect, how_it_ends, receipt, send, swallow, whole
 from tests.integration.bed.sites import Bed
 
 SIZE = 8 << 20
@@ -13,9 +13,7 @@ def test_the_sender_ends_first(bed: Bed) -> None:
     question, answer = volume("question", SIZE), volume("answer", SIZE)
 
     def respond(arrival: Arrival) -> None:
-        while part := arrival.connection.recv(1 << 16):
-            arrival.data += part
-        arrival.ended = END
+        swallow(arrival)
         arrival.connection.sendall(answer)
 
     with Array(respond) as array, bed.pair(array.address).running() as pair:
@@ -31,9 +29,7 @@ def test_the_receiver_ends_first(bed: Bed) -> None:
     def greet(arrival: Arrival) -> None:
         arrival.connection.sendall(greeting)
         arrival.connection.shutdown(1)
-        while part := arrival.connection.recv(1 << 16):
-            arrival.data += part
-        arrival.ended = END
+        swallow(arrival)
 
     with Array(greet) as array, bed.pair(array.address).running() as pair:
         with connect(pair.entrance) as near:

@@ -3,17 +3,14 @@
 Whatever it is, all of it arrives.
 """
 
-import socket
 import struct
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from bench.sites import free_port
 from proxy.iscsi.pdu import Opcode
-from tests.integration.bed.ends import Array, Arrival, hears, receipt, send, whole
+from tests.integration.bed.ends import Array, connect, echo, hears, receipt, send, whole
 from tests.integration.bed.sites import Bed, Forward, drain, run
-from tests.patience import PATIENCE
 from tests.unit.iscsi.pdus import login, pdu, text
 
 ISCSI = [login(), *3 * [pdu(Opcode.NOP_OUT | 0x40, tag=1, data=b"ping")]]
@@ -35,13 +32,10 @@ PROTOCOLS = {"auto": "auto", "iscsi": "iscsi", "portal": "auto", "tcp": "tcp"}
 
 
 def test_what_is_understood(bed: Bed) -> None:
-    address = ("127.0.0.1", free_port())
+    forwards = {name: Forward(name, "west", protocol=protocol) for name, protocol in PROTOCOLS.items()}
+    forwards["portal"] = replace(forwards["portal"], portal="10.1.0.5:3260")
     with Array() as array:
-        exports = {name: (array.address, ["east"]) for name in PROTOCOLS}
-        west = bed.site("west", {"east": None}, exports=exports, tunnel={"listen": f"127.0.0.1:{address[1]}"})
-        forwards = {name: Forward(name, "west", protocol=protocol) for name, protocol in PROTOCOLS.items()}
-        forwards["portal"] = replace(forwards["portal"], portal="10.1.0.5:3260")
-        east = bed.site("east", {"west": address}, forwards=list(forwards.values()))
+        east, west = bed.joined(list(forwards.values()), dict.fromkeys(PROTOCOLS, array.address))
         run(east, west)
         for (forward, kind), expected in UNDERSTOOD.items():
             before = understood(east.status())
@@ -56,29 +50,12 @@ def test_what_is_understood(bed: Bed) -> None:
 
 def test_what_only_looks_like_a_login_arrives(bed: Bed) -> None:
     """Its sender stops and waits for an answer; `auto` is the default, and may be anything."""
-    address = ("127.0.0.1", free_port())
-    forward = Forward("array", "west", protocol="auto")
     header = login(text(InitiatorName="iqn.i", TargetName="iqn.t"))[:48]
-    with Array(echo) as array:
-        west = bed.site(
-            "west",
-            {"east": None},
-            exports={"array": (array.address, ["east"])},
-            tunnel={"listen": f"127.0.0.1:{address[1]}"},
-        )
-        east = bed.site("east", {"west": address}, forwards=[forward])
-        run(east, west)
+    with Array(echo) as array, bed.pair(array.address).running() as pair:
         for message in (header, header + b"InitiatorNam", struct.pack("<Q", 67) + bytes(67), b"\x43", login()[:-1]):
-            with socket.create_connection(forward.address, timeout=PATIENCE) as connection:
+            with connect(pair.entrance) as connection:
                 connection.sendall(message)
                 hears(connection, message)
-        drain(east, west)
-
-
-def echo(arrival: Arrival) -> None:
-    """Answers with what comes."""
-    while data := arrival.connection.recv(4096):
-        arrival.connection.sendall(data)
 
 
 def understood(status: dict[str, Any]) -> tuple[int, dict[str, int]]:

@@ -7,7 +7,6 @@ from functools import partial
 from bench.sites import Address
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import (
-    END,
     Array,
     Arrival,
     connect,
@@ -16,6 +15,7 @@ from tests.integration.bed.ends import (
     receipt,
     reset,
     send,
+    swallow,
     torn,
     whole,
 )
@@ -62,9 +62,7 @@ def test_a_reset_after_half_a_close(bed: Bed) -> None:
     """The sender has ended its side in order; the receiver's reset still comes as one."""
 
     def read_and_reset(arrival: Arrival) -> None:
-        while part := arrival.connection.recv(1 << 16):
-            arrival.data += part
-        arrival.ended = END
+        swallow(arrival)
         reset(arrival.connection)
 
     with Array(read_and_reset) as array, bed.pair(array.address).running() as pair:
@@ -78,9 +76,7 @@ def test_a_reset_while_the_far_array_does_not_read(bed: Bed) -> None:
 
     def stand_still(arrival: Arrival) -> None:
         reading.wait(PATIENCE)
-        while part := arrival.connection.recv(1 << 16):
-            arrival.data += part
-        arrival.ended = END
+        swallow(arrival)
 
     small = {"window": "1MiB", "memory": "2MiB"}
     with Array(stand_still) as array, bed.pair(array.address, tunnel=small).running() as pair:

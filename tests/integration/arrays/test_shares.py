@@ -10,10 +10,9 @@ import time
 
 import pytest
 
-from bench.sites import free_port
 from proxy.protocol.share import SEGMENT, SEGMENT_OVERHEAD
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import Array, Arrival, connect, receipt, same, send, whole
+from tests.integration.bed.ends import Array, connect, echo, hears, receipt, send, whole
 from tests.integration.bed.sites import Bed, Forward, configure, drain, look_up, run, wire_bytes
 from tests.patience import PATIENCE
 
@@ -22,14 +21,6 @@ BULK = 24 << 20
 """What takes the better part of two minutes at the rate that it is given."""
 BURST_SECONDS = 0.25
 """What the burst of 50 ms, what is urgent and one frame may come to."""
-
-
-def read(connection: socket.socket, size: int) -> None:
-    """Wait for so many bytes."""
-    while size:
-        part = connection.recv(size)
-        assert part
-        size -= len(part)
 
 
 def test_the_peers_rate_holds(bed: Bed) -> None:
@@ -62,12 +53,10 @@ def test_an_exports_maximum_holds_for_what_comes_back(bed: Bed) -> None:
         pair = bed.pair(array.address)
         configure(pair.west, "export", 'maximum = "8Mbit"\n')
         with pair.running(), connect(pair.entrance) as near:
-            begun, came = time.monotonic(), bytearray()
-            while len(came) < SIZE:
-                came += near.recv(1 << 20)
+            begun = time.monotonic()
+            hears(near, content)
             seconds = time.monotonic() - begun
             status = pair.west.status()
-    same(content, came)
     assert seconds > SIZE / 1e6 - BURST_SECONDS
     assert look_up(status, "peers.0.shares.0.name") == "export array"
     assert look_up(status, "peers.0.shares.0.maximum_bits_per_second") == 8_000_000
@@ -81,25 +70,19 @@ def test_requests_do_not_wait_for_what_bulk_owes(bed: Bed) -> None:
         with contextlib.suppress(OSError):  # in the end its site is killed
             bulk.sendall(content)
 
-    def echo(arrival: Arrival) -> None:
-        while part := arrival.connection.recv(512):
-            arrival.connection.sendall(part)
-
     with Array() as array, Array(echo) as answering:
-        listening = ("127.0.0.1", free_port())
-        exports = {"bulk": (array.address, ["east"]), "small": (answering.address, ["east"])}
-        west = bed.site("west", {"east": None}, exports=exports, tunnel={"listen": f"127.0.0.1:{listening[1]}"})
         forwards = [Forward("bulk", "west"), Forward("small", "west")]
-        east = bed.site("east", {"west": listening}, forwards=forwards)
+        east, west = bed.joined(forwards, {"bulk": array.address, "small": answering.address})
         configure(east, "peer", 'rate = "2Mbit"\n')
         run(west, east)
         with connect(forwards[0].address) as bulk, connect(forwards[1].address) as small:
-            pouring = threading.Thread(target=pour, args=(bulk,))
+            pouring = threading.Thread(target=pour, args=(bulk,), daemon=True)
             pouring.start()
             array.arrival()
             for number in range(40):
-                small.sendall(volume(f"request {number}", 512))
-                read(small, 512)
+                request = volume(f"request {number}", 512)
+                small.sendall(request)
+                hears(small, request)
             assert len(array.arrival().data) < BULK
             for site in (east, west):
                 site.kill()
@@ -109,13 +92,8 @@ def test_requests_do_not_wait_for_what_bulk_owes(bed: Bed) -> None:
 def test_a_capped_forward_holds_up_no_other(bed: Bed) -> None:
     slow, quick = volume("slow", SIZE), volume("quick", 4 * SIZE)
     with Array() as array:
-        listening = ("127.0.0.1", free_port())
-        exports = {"slow": (array.address, ["east"]), "quick": (array.address, ["east"])}
-        west = bed.site(
-            "west", {"east": None}, exports=exports, tunnel={"listen": f"127.0.0.1:{listening[1]}", "drain": "1s"}
-        )
         forwards = [Forward("slow", "west"), Forward("quick", "west")]
-        east = bed.site("east", {"west": listening}, forwards=forwards, tunnel={"drain": "1s"})
+        east, west = bed.joined(forwards, dict.fromkeys(("slow", "quick"), array.address), tunnel={"drain": "1s"})
         configure(east, "forward", 'maximum = "100kbit"\ndscp = "cs1"\n')
         run(west, east)
         with connect(forwards[0].address) as capped:

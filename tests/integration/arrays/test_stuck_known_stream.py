@@ -7,9 +7,10 @@ from bench.sites import Address
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Array, Sending, receipt, send, unless_marked, whole
 from tests.integration.bed.sites import Bed
+from tests.integration.bed.verdicts import limited_by
+from tests.patience import PATIENCE
 
 SIZE = 24 << 20
-SOON = 20.0
 
 
 def test_others_go_on(bed: Bed) -> None:
@@ -23,11 +24,10 @@ def test_others_go_on(bed: Bed) -> None:
     ):
         whole(receipt(b"." + content), transfer(b"." + content, pair.entrance))
         stuck = threads.submit(transfer, b"!" + content + content, pair.entrance)
-        threading.Event().wait(5.0)
-        assert not stuck.done()
-        other = threads.submit(transfer, new, pair.entrance)
         try:
-            result = other.result(SOON)
+            limited_by(pair.east, "far array")
+            assert not stuck.done()
+            result = threads.submit(transfer, new, pair.entrance).result(PATIENCE)
         finally:
             released.set()
         whole(receipt(new), result)

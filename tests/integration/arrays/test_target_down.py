@@ -3,15 +3,22 @@
 When the target is back, so is the service, without anything being restarted.
 """
 
-import contextlib
-import socket
 import time
 from functools import partial
-from typing import Self
 
 from bench.sites import free_port
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import Array, connect, how_dialling_ends, how_it_ends, receipt, send, torn, whole
+from tests.integration.bed.ends import (
+    Array,
+    connect,
+    full_backlog,
+    how_dialling_ends,
+    how_it_ends,
+    receipt,
+    send,
+    torn,
+    whole,
+)
 from tests.integration.bed.sites import Bed, ends
 from tests.patience import at_best
 
@@ -42,28 +49,9 @@ def test_a_refusing_target_resets_and_comes_back(bed: Bed) -> None:
 
 
 def test_a_target_that_does_not_answer(bed: Bed) -> None:
-    """Its backlog is full and connecting hangs: after `connect_timeout` the initiator is reset, others go on."""
-    with FullBacklog() as silent, bed.pair(silent.address, tunnel={"connect_timeout": "1s"}).running() as pair:
+    """Connecting to it hangs: after `connect_timeout` the initiator is reset, others go on."""
+    with full_backlog() as silent, bed.pair(silent, tunnel={"connect_timeout": "1s"}).running() as pair:
         with connect(pair.entrance) as near:
             near.sendall(content()[:10_000])
             torn(b"", how_it_ends(near))
         assert any("no answer in time" in reason for reason in ends(pair.east))
-
-
-class FullBacklog(Array):
-    """Listens and never accepts; what fits into its backlog is there already."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._listener.listen(0)
-        self._held: list[socket.socket] = []
-
-    def __enter__(self) -> Self:
-        with contextlib.suppress(TimeoutError):
-            while True:
-                self._held.append(connect(self.address, 0.3))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for connection in (*self._held, self._listener):
-            connection.close()

@@ -9,11 +9,12 @@ What came is judged by `whole`, `torn`, `prefix_of`, `hears` and `same`, not by 
 sent, and an end that the origin did not make, are WrongBytes, and such a test gets no second run.
 """
 
+import contextlib
 import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
@@ -25,6 +26,8 @@ from tests.patience import PATIENCE
 
 OPEN, END, RESET = "open", "end", "reset"
 READ_BYTES = 256 << 10
+_ACCEPTED_WITHIN = 0.3
+"""Seconds in which the kernel takes a connection for which there is room: it does so at once."""
 _LINGER_RESET = struct.pack("ii", 1, 0)
 
 
@@ -108,6 +111,17 @@ class Array:
             arrival.over.set()
 
 
+@contextlib.contextmanager
+def full_backlog() -> Iterator[Address]:
+    """Who connects there waits: nobody accepts, and what fits into the listener's queue is there already."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, contextlib.ExitStack() as held:
+        address: Address = listener.getsockname()
+        with contextlib.suppress(TimeoutError):
+            while True:
+                held.enter_context(connect(address, _ACCEPTED_WITHIN))
+        yield address
+
+
 def swallow(arrival: Arrival) -> None:
     """Take everything until the end."""
     room = memoryview(bytearray(READ_BYTES))
@@ -131,12 +145,15 @@ def echo(arrival: Arrival) -> None:
 
 
 def unless_marked(released: threading.Event) -> Behaviour:
-    """As `acknowledge`, but of what begins with "!" it takes no more than that before it is released."""
+    """As `acknowledge`, but of what begins with "!" it takes no more than that before it is released, whatever happens.
+
+    Nor is it released by the test's patience: then those that it holds up would seem not to wait for it.
+    """
 
     def behave(arrival: Arrival) -> None:
         arrival.data += arrival.connection.recv(1)
         if arrival.data == b"!":
-            released.wait(PATIENCE)
+            released.wait()
         acknowledge(arrival)
 
     return behave

@@ -142,6 +142,24 @@ class Bed:
         )
         return Pair(east, west, ahead.address, back.address)
 
+    def joined(
+        self,
+        forwards: Sequence[Forward],
+        arrays: Mapping[str, Address],
+        *,
+        tunnel: Settings | None = None,
+        store: Settings | None = None,
+        tunnel_address: Address | None = None,
+        dialled: Address | None = None,
+    ) -> tuple[Site, Site]:
+        """East with these forwards to west, and west with an export for each of the arrays; the rest as of `pair`."""
+        listening = tunnel_address or ("127.0.0.1", free_port())
+        exports = {name: (address, ["east"]) for name, address in arrays.items()}
+        listens = {**(tunnel or {}), "listen": text_of(listening)}
+        west = self.site("west", {"east": None}, exports=exports, tunnel=listens, store=store)
+        east = self.site("east", {"west": dialled or listening}, forwards=forwards, tunnel=tunnel, store=store)
+        return east, west
+
     def close(self) -> None:
         """Kill what still runs."""
         for site in self.sites:
@@ -225,6 +243,11 @@ def resident(site: Site) -> int:
     """Bytes of memory that the site has now."""
     found: int = psutil.Process(site.pid).memory_info().rss
     return found
+
+
+def descriptors(site: Site) -> int:
+    """Descriptors that the site has open."""
+    return psutil.Process(site.pid).num_fds()
 
 
 def processor_seconds(site: Site) -> float:

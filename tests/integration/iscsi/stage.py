@@ -15,7 +15,7 @@ import pytest
 from bench.array import IQN, IscsiTarget
 from bench.initiator.initiator import Initiator
 from bench.initiator.login import Wishes
-from bench.sites import Address, Site, free_port
+from bench.sites import Address, Site
 from tests.integration.bed.sites import Bed, Forward, drain, run
 
 PROTOCOLS = ("tcp", "iscsi")
@@ -67,25 +67,21 @@ def forwarded(
     """
     bed = Bed(directory)
     try:
-        door = door or ("127.0.0.1", free_port())
-        east, west, ways = _sites(bed, far, door, dialled or door)
+        ways = {protocol: Forward(f"array-{protocol}", "west", protocol=protocol) for protocol in PROTOCOLS}
+        east, west = bed.joined(
+            list(ways.values()),
+            {way.name: far for way in ways.values()},
+            tunnel={"reconnect_max": "200ms"},
+            store={"size": "128MiB"},
+            tunnel_address=door,
+            dialled=dialled,
+        )
         run(east, west)
-        yield east, west, ways
+        yield east, west, {protocol: way.address for protocol, way in ways.items()}
         drain(east, west)
         assert not bed.complaints()
     finally:
         bed.close()
-
-
-def _sites(bed: Bed, far: Address, door: Address, dialled: Address) -> tuple[Site, Site, dict[str, Address]]:
-    forwards = {protocol: Forward(f"array-{protocol}", "west", protocol=protocol) for protocol in PROTOCOLS}
-    exports = {forward.name: (far, ["east"]) for forward in forwards.values()}
-    store = {"size": "128MiB"}
-    quick = {"reconnect_max": "200ms"}
-    listening = {**quick, "listen": f"{door[0]}:{door[1]}"}
-    west = bed.site("west", {"east": None}, exports=exports, tunnel=listening, store=store)
-    east = bed.site("east", {"west": dialled}, forwards=list(forwards.values()), tunnel=quick, store=store)
-    return east, west, {protocol: forward.address for protocol, forward in forwards.items()}
 
 
 def skip_without_tools(*tools: str) -> None:

@@ -6,12 +6,10 @@ and the one that misbehaved may come back at once.
 """
 
 import contextlib
-import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
-from bench.sites import Address
 from proxy.protocol.codes import CloseCode, FrameType, ResetCode
 from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.frames import (
@@ -28,7 +26,7 @@ from proxy.protocol.frames import (
 from proxy.protocol.reader import PLAIN_MAX, encode, header
 from proxy.reduction.batch import CODEC_NONE, assemble
 from proxy.reduction.tokens import learn_token, literal_token, more_token
-from tests.integration.bed.ends import END, RESET, Array, Arrival, receipt, swallow, whole
+from tests.integration.bed.ends import END, RESET, Array, Arrival, full_backlog, receipt, swallow, whole
 from tests.integration.bed.sites import Bed, eventually
 from tests.integration.peers.scripted import ScriptedLane, data, hello, open_
 from tests.integration.peers.stage import Hub, hub, peer_of, says
@@ -155,7 +153,7 @@ def test_frames_that_break_a_rule(bed: Bed, cases: dict[str, tuple[bytes, str]])
 def test_credit_to_the_last_byte(bed: Bed) -> None:
     """An array that is not there yet takes nothing: all credit may be used, and one byte more is a breach."""
     with contextlib.ExitStack() as stack:
-        never = stack.enter_context(unreachable())
+        never = stack.enter_context(full_backlog())
         array = stack.enter_context(Array())
         stage = stack.enter_context(hub(bed, array.address, other=never, connect_timeout="1m"))
         lane = stack.enter_context(stage.dial())
@@ -172,15 +170,6 @@ def test_credit_to_the_last_byte(bed: Bed) -> None:
         assert f"DATA {count + 1} of stream 1" in reason
         assert "credit" in reason
         stage.still_works(array)
-
-
-@contextlib.contextmanager
-def unreachable() -> Iterator[Address]:
-    """A listener whose queue is full: who connects waits."""
-    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
-        address: Address = listener.getsockname()
-        with socket.create_connection(address):
-            yield address
 
 
 def test_what_comes_after_the_end(bed: Bed) -> None:

@@ -4,7 +4,6 @@ Every flood here is legal frame by frame, or ends by the rule that it breaks; ea
 """
 
 import contextlib
-import os
 import random
 import socket
 import struct
@@ -32,8 +31,8 @@ from proxy.protocol.reader import CHUNK_MAX, encode
 from proxy.reduction.ahead import ALL_MAX
 from proxy.reduction.batch import CODEC_NONE, assemble
 from proxy.reduction.tokens import learn_token, literal_token, reference_token, slice_token
-from tests.integration.bed.ends import Array
-from tests.integration.bed.sites import Bed
+from tests.integration.bed.ends import Array, full_backlog
+from tests.integration.bed.sites import Bed, descriptors
 from tests.integration.peers.scripted import Ended, ScriptedLane, hello, open_
 from tests.integration.peers.stage import Hub, hub, peer_of, says, watch_memory
 
@@ -52,11 +51,6 @@ PAYLOADS = {
 
 def log_bytes(stage: Hub) -> int:
     return stage.west.log.stat().st_size
-
-
-def handles(stage: Hub) -> int:
-    """Descriptors that west has open."""
-    return len(os.listdir(f"/proc/{stage.west.pid}/fd"))
 
 
 def rounds() -> list[range]:
@@ -111,18 +105,18 @@ def test_openings_beyond_the_cap(bed: Bed) -> None:
 def test_streams_that_are_reset_at_once(bed: Bed) -> None:
     """Opened and given up, with another reason each time: no connection attempt, no count of reasons is left behind."""
     with contextlib.ExitStack() as stack:
-        never = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=1))
+        never = stack.enter_context(full_backlog())
         array = stack.enter_context(Array())
-        stage = stack.enter_context(hub(bed, array.address, other=never.getsockname(), connect_timeout="1m"))
+        stage = stack.enter_context(hub(bed, array.address, other=never, connect_timeout="1m"))
         lane = stack.enter_context(stage.dial())
-        growth, before = watch_memory(stage.west), handles(stage)
+        growth, before = watch_memory(stage.west), descriptors(stage.west)
         lane.come_up(hello("rogue", "west"))
         for numbers in rounds():
             lane.send(*(open_(number, "other") + give_up(number) for number in numbers))
             lane.send(encode(FrameType.PING, 0, 0, encode_token(numbers.start)))
             lane.expect(FrameType.PONG)
         assert growth() < MUCH
-        assert handles(stage) < before + 20
+        assert descriptors(stage.west) < before + 20
         assert log_bytes(stage) < LOG_MAX
         rogue = peer_of(stage.west, "rogue")
         assert sum(rogue["ended_streams"].values()) == OPENINGS
@@ -258,7 +252,7 @@ def flood(lane: ScriptedLane, kind: FrameType) -> Iterator[None]:
             while True:
                 lane.receive()
 
-    threads = [threading.Thread(target=send), threading.Thread(target=take)]
+    threads = [threading.Thread(target=send, daemon=True), threading.Thread(target=take, daemon=True)]
     for thread in threads:
         thread.start()
     try:

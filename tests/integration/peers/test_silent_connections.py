@@ -5,7 +5,6 @@ Neither they, nor peers that show their certificate and then fall silent, keep a
 """
 
 import contextlib
-import os
 import re
 import selectors
 import socket
@@ -17,7 +16,7 @@ from bench.sites import Address, Site
 from proxy.net.door import PENDING_MAX
 from proxy.protocol.codes import CloseCode
 from tests.integration.bed.ends import Array
-from tests.integration.bed.sites import Bed, drain
+from tests.integration.bed.sites import Bed, descriptors, drain
 from tests.integration.peers.scripted import ScriptedLane, context, dial, hello
 from tests.integration.peers.stage import listening, messages, watch_memory
 from tests.patience import PATIENCE
@@ -25,11 +24,6 @@ from tests.patience import PATIENCE
 SILENT = 300
 OVERDUE = 40.0
 """Seconds after which a site has forgotten its limit of ten."""
-
-
-def handles(site: Site) -> int:
-    """Descriptors that the process has open."""
-    return len(os.listdir(f"/proc/{site.pid}/fd"))
 
 
 def wait_until_closed(connections: list[socket.socket], seconds: float = PATIENCE) -> int:
@@ -61,7 +55,7 @@ def test_silent_connections(bed: Bed) -> None:
         pair = bed.pair(array.address, tunnel={"drain": "1s"})
         pair.west.start()
         pair.west.wait_ready()
-        growth, before = watch_memory(pair.west), handles(pair.west)
+        growth, before = watch_memory(pair.west), descriptors(pair.west)
         address = listening(pair.west)
         connections = [stack.enter_context(silent(address)) for _ in range(SILENT)]
         speechless = stack.enter_context(dial(address, context(bed.directory / "east")))
@@ -78,7 +72,7 @@ def test_silent_connections(bed: Bed) -> None:
         assert code == CloseCode.HANDSHAKE
         assert "within 10 s" in reason
         assert wait_until_closed(connections, OVERDUE) == 0, "some are still open"
-        pair.west.wait_for(lambda: handles(pair.west) <= before + 2, "still has their descriptors")
+        pair.west.wait_for(lambda: descriptors(pair.west) <= before + 2, "still has their descriptors")
         assert pair.west.status()["refused"] >= SILENT + 1
         assert growth() < 48 << 20, "256 that wait may take 100 KiB each"
         drain(*pair.sites)

@@ -15,7 +15,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-import psutil
 import pytest
 
 from bench.sites import Site
@@ -36,7 +35,7 @@ from tests.integration.bed.ends import (
     whole,
 )
 from tests.integration.bed.lines import array_at, line_or_skip, pair_over, sent_from_east
-from tests.integration.bed.sites import Bed, Pair, Settings, ends, eventually, lanes_of, look_up, resident
+from tests.integration.bed.sites import Bed, Pair, Settings, descriptors, ends, eventually, lanes_of, look_up, resident
 from tests.patience import PATIENCE, until
 
 pytestmark = [pytest.mark.root, pytest.mark.patient]
@@ -223,10 +222,6 @@ def test_a_lane_of_several_dies(bed: Bed) -> None:
 def exchange(near: socket.socket, words: bytes) -> None:
     near.sendall(words)
     hears(near, words)
-
-
-def descriptors(site: Site) -> int:
-    return psutil.Process(site.pid).num_fds()
 
 
 def lanes(site: Site) -> int:

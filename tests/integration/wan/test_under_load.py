@@ -4,7 +4,6 @@
 """
 
 import contextlib
-import os
 import signal
 import socket
 import threading
@@ -21,7 +20,7 @@ from tests.integration.bed.contents import volume
 from tests.integration.bed.ends import receipt, unless_marked, whole
 from tests.integration.bed.lines import WRITE, array_at, line_or_skip, pair_over, sent_from_east
 from tests.integration.bed.passes import replicate
-from tests.integration.bed.sites import Bed, alarm, drain, eventually, logged, run
+from tests.integration.bed.sites import Bed, alarm, descriptors, drain, eventually, logged, run
 from tests.integration.peers.stage import listening, says
 from tests.patience import PATIENCE
 
@@ -109,7 +108,7 @@ def test_a_real_peer_gets_in_through_a_crowd(bed: Bed) -> None:
         pair = pair_over(bed, wan, array.address)
         pair.west.start()
         pair.west.wait_ready()
-        before = len(os.listdir(f"/proc/{pair.west.pid}/fd"))
+        before = descriptors(pair.west)
         with crowd(wan, listening(pair.west)):
             logged(pair.west, "wait before the door")
             pair.east.start()
@@ -117,9 +116,7 @@ def test_a_real_peer_gets_in_through_a_crowd(bed: Bed) -> None:
             pair.east.wait_up()
             with wan.inside("east"):
                 replicate(pair, volume("in spite of them", 1 << 20))
-        pair.west.wait_for(
-            lambda: len(os.listdir(f"/proc/{pair.west.pid}/fd")) <= before + 8, "still has their descriptors"
-        )
+        pair.west.wait_for(lambda: descriptors(pair.west) <= before + 8, "still has their descriptors")
         assert pair.west.status()["refused"] >= CROWD - WAITING, "they must have come as far as the door"
         with wan.inside("east"):
             replicate(pair, volume("after them", 1 << 20))
@@ -140,11 +137,13 @@ def test_a_stuck_stream_beside_thirty_one(bed: Bed) -> None:
         ThreadPoolExecutor(BUSY + 1) as threads,
     ):
         stuck = threads.submit(sent_from_east, wan, pair, stuck_content)
-        array.arrival(0)
-        results = list(threads.map(lambda content: sent_from_east(wan, pair, content), others))
-        for content, result in zip(others, results, strict=True):
-            whole(receipt(content), result)
-        assert not stuck.done()
-        eventually(pair.east, "peers.0.ended_streams", {"both arrays ended it": BUSY})
-        released.set()
+        try:
+            array.arrival(0)
+            results = list(threads.map(lambda content: sent_from_east(wan, pair, content), others))
+            for content, result in zip(others, results, strict=True):
+                whole(receipt(content), result)
+            assert not stuck.done()
+            eventually(pair.east, "peers.0.ended_streams", {"both arrays ended it": BUSY})
+        finally:
+            released.set()
         whole(receipt(stuck_content), stuck.result())

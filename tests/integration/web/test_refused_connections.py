@@ -6,9 +6,8 @@ from typing import Any
 
 from bench.sites import Site, free_port
 from proxy.net.endings import reset_connection
-from tests.integration.arrays.test_target_down import FullBacklog
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, Array, connect, how_dialling_ends, send, torn
+from tests.integration.bed.ends import END, Array, connect, full_backlog, how_dialling_ends, send, torn
 from tests.integration.bed.sites import Bed
 from tests.integration.web.stage import ask, until
 
@@ -43,7 +42,7 @@ def test_an_array_that_is_down_is_told_at_both_sites_until_it_is_back(bed: Bed) 
 
 
 def test_an_array_that_does_not_answer_before_the_other_gives_up_is_told_at_its_site(bed: Bed) -> None:
-    with FullBacklog() as silent, bed.pair(silent.address, tunnel={"connect_timeout": "5m"}).running() as pair:
+    with full_backlog() as silent, bed.pair(silent, tunnel={"connect_timeout": "5m"}).running() as pair:
         with connect(pair.entrance) as near:
             until(pair.west, "status", lambda answer: any(each["age_seconds"] > 4 for each in answer["streams"]))
             assert reasons(ask(pair.west, "health")) == []
