@@ -13,6 +13,7 @@ from aiohttp import web
 from bench.sites import free_port
 from proxy.web.page import Page
 from tests.browser.scene import Scene
+from tests.patience import PATIENCE
 
 TOKEN = "the token of this stage"
 
@@ -43,11 +44,11 @@ class Stage:
 
     def start(self) -> None:
         self._thread.start()
-        assert self._started.wait(60)
+        assert self._started.wait(PATIENCE)
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._over.set)
-        self._thread.join(60)
+        self._thread.join(PATIENCE)
 
     def _run(self) -> None:
         self._loop.run_until_complete(self._serve())

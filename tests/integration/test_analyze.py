@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ import pytest
 
 from bench.datasets import Dataset
 from bench.sites import environment, isthmus
+from tests.patience import PATIENCE, until
 
 MIB = 1 << 20
-PATIENCE = 60.0
 
 
 def analyzed(path: Path) -> dict[str, Any]:
@@ -60,7 +59,7 @@ def test_an_interrupt_ends_it(tmp_path: Path) -> None:
     )
     with process:
         try:
-            wait_reading(process, 96 * MIB)
+            until(lambda: has_read(process) > 96 * MIB, "it does not read on")
             process.send_signal(signal.SIGINT)
             shown, complaint = process.communicate(timeout=PATIENCE)
         finally:
@@ -69,13 +68,8 @@ def test_an_interrupt_ends_it(tmp_path: Path) -> None:
     assert "Traceback" not in complaint
 
 
-def wait_reading(process: "subprocess.Popen[str]", much: int) -> None:
-    """Until it has read so many bytes."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        assert process.poll() is None, "it still reads"
-        counts = dict(line.split(": ") for line in Path(f"/proc/{process.pid}/io").read_text().splitlines())
-        if int(counts["rchar"]) > much:
-            return
-        time.sleep(0.05)
-    pytest.fail(f"it has not read {much} bytes within {PATIENCE:.0f} s")
+def has_read(process: "subprocess.Popen[str]") -> int:
+    """Bytes so far."""
+    assert process.poll() is None, "it has ended already"
+    counts = dict(line.split(": ") for line in Path(f"/proc/{process.pid}/io").read_text().splitlines())
+    return int(counts["rchar"])

@@ -81,7 +81,7 @@ def test_interrupted_it_leaves_nothing_behind(tmp_path: Path) -> None:
     assert running.returncode == ExitCode.INTERRUPTED, err
     assert "Traceback" not in err
     assert f"interrupted; what was finished is kept in {tmp_path}: go on with isthmus bench run alternatives" in err
-    _, alive = psutil.wait_procs(children, timeout=60)
+    _, alive = psutil.wait_procs(children, timeout=PATIENCE)
     assert not [child for child in alive if child.status() != psutil.STATUS_ZOMBIE]
 
 

@@ -10,6 +10,7 @@ from bench.load import LoadFailure
 from bench.sites import Site, free_port
 from bench.viewers import VIEWERS, Comparison, watching
 from tests.integration.bed.sites import Bed
+from tests.patience import PATIENCE
 
 
 @pytest.mark.usefixtures("quick")
@@ -48,4 +49,4 @@ def end_while_watched(site: Site) -> None:
         [viewers] = [each for each in psutil.Process().children() if "bench.viewers" in each.cmdline()]
         site.signal(signal.SIGTERM)
         assert site.stop() == 0
-        viewers.wait(timeout=30)
+        viewers.wait(timeout=PATIENCE)

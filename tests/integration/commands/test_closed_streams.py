@@ -3,7 +3,6 @@
 import http.client
 import shlex
 import subprocess
-import time
 from collections.abc import Sequence
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from bench.ending import bound
 from bench.sites import Site, environment, free_port, isthmus
 from tests.integration.bed.sites import Bed
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 
 CLOSED = ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"]
 
@@ -27,8 +26,7 @@ def test_a_site_drains_as_ever(bed: Bed, streams: str) -> None:
     command = bound(without(streams, isthmus("serve", str(site.config))))
     with site.log.open("ab") as log, subprocess.Popen(command, stdout=log, stderr=log, env=environment()) as process:
         try:
-            while process.poll() is None and not ready(site):
-                time.sleep(0.1)
+            until(lambda: process.poll() is not None or ready(site), "it is not ready")
             process.terminate()
             assert process.wait(PATIENCE) == 0, site.tail()
         finally:

@@ -7,19 +7,17 @@ import json
 import signal
 import subprocess
 import tarfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from bench.sites import Site, SiteFailure, environment, isthmus
+from bench.sites import Site, environment, isthmus
 from tests.certificates import make
 from tests.integration.bed import forked
 from tests.integration.bed.ends import Array
 from tests.integration.bed.sites import Bed, Pair, run
+from tests.patience import PATIENCE
 
-PATIENCE = 100.0
 TUNNEL_UP, TUNNEL_DOWN = "IST-101", "IST-102"
 
 
@@ -34,14 +32,6 @@ def at_once(command: str, site: Site, *more: str) -> "subprocess.CompletedProces
     return forked.isthmus(command, str(site.config), *more)
 
 
-def eventually(site: Site, condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > deadline:
-            raise SiteFailure(f"not within {PATIENCE:.0f} s; the end of the log:\n{site.tail()}")
-        time.sleep(0.2)
-
-
 def codes(site: Site) -> list[str]:
     """Of the events that the site tells of, oldest first."""
     shown = at_once("events", site, "--json")
@@ -53,9 +43,9 @@ def test_events_of_a_tunnel_that_goes(bed: Bed) -> None:
     with Array() as array:
         pair = bed.pair(array.address, tunnel={"drain": "0s"})
         run(*pair.sites)
-        eventually(pair.east, lambda: TUNNEL_UP in codes(pair.east))
+        pair.east.wait_for(lambda: TUNNEL_UP in codes(pair.east), "tells of no tunnel")
         pair.west.kill()
-        eventually(pair.east, lambda: TUNNEL_DOWN in codes(pair.east))
+        pair.east.wait_for(lambda: TUNNEL_DOWN in codes(pair.east), "does not tell that it is gone")
         shown = typed("events", pair.east, "--since", "1h").stdout
         assert "the tunnel to west is up" in shown
         assert "→ " in shown
@@ -102,7 +92,7 @@ def test_over_tls_with_tokens(bed: Bed) -> None:
         pair = bed.pair(array.address, tunnel={"drain": "0s"})
         east = secured(pair, bed.directory)
         east.start()
-        eventually(east, lambda: at_once("status", east).returncode == 0)
+        east.wait_for(lambda: at_once("status", east).returncode == 0, "does not answer")
         assert at_once("events", east).returncode == 0
         assert at_once("reload", east).returncode == 0
         (bed.directory / "control").write_text("another-0123456789abcdef")
@@ -115,7 +105,7 @@ def test_over_tls_with_tokens(bed: Bed) -> None:
         assert "it shows another certificate than status.certificate; if that was replaced, have" in mistaken.stderr
         assert "running?" not in mistaken.stderr
         east.signal(signal.SIGHUP)
-        eventually(east, lambda: at_once("status", east).returncode == 0)
+        east.wait_for(lambda: at_once("status", east).returncode == 0, "does not answer")
         assert "-0123456789abcdef" not in refused.stderr + mistaken.stderr
 
 

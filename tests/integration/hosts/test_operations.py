@@ -34,7 +34,6 @@ ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "deploy" / "OPERATIONS.md").read_text()
 PORTAL, FORWARD = ("10.1.0.5", 3260), ("10.0.0.1", 3260)
 content = partial(volume, "operations", 4 << 20)
-PATIENCE = 120.0
 TOOLS = ("nsenter", "unshare", "useradd", "setsid", "setpriv", "runuser", "sysctl", "nft", "openssl")
 
 
@@ -153,7 +152,7 @@ def type_all(typed: list[Box], host_of: dict[str, Host], lines: dict[str, str]) 
 def replicated(wan: Wan) -> None:
     """Data goes through."""
     with wan.inside("east"):
-        sending = send(cut(content(), 256 << 10), FORWARD, patience=PATIENCE)
+        sending = send(cut(content(), 256 << 10), FORWARD)
     whole(receipt(content()), sending)
 
 

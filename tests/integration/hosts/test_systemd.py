@@ -13,7 +13,9 @@ from queue import Queue
 
 import pytest
 
+from tests.integration.bed.ends import hang_up
 from tests.integration.bed.sites import Bed
+from tests.patience import PATIENCE
 
 UNIT = Path(__file__).parents[3] / "deploy" / "systemd" / "isthmus@.service"
 EXPOSURE_MAX = 2.0
@@ -65,21 +67,21 @@ def test_a_site_tells_what_it_does(bed: Bed, monkeypatch: pytest.MonkeyPatch, si
         monkeypatch.setenv("NOTIFY_SOCKET", str(site_directory / "notify"))
         monkeypatch.setenv("WATCHDOG_USEC", "1000000")
         pair.east.start()
-        assert heard.get(timeout=60) == "READY=1\nSTATUS=site east"
-        assert heard.get(timeout=60) == "WATCHDOG=1"
-        pair.east.wait_ready(60)
+        assert heard.get(timeout=PATIENCE) == "READY=1\nSTATUS=site east"
+        assert heard.get(timeout=PATIENCE) == "WATCHDOG=1"
+        pair.east.wait_ready()
         pair.east.signal(signal.SIGHUP)
         assert following(heard).startswith("RELOADING=1\nMONOTONIC_USEC=")
         assert following(heard).startswith("READY=1\nSTATUS=site east")
-        assert heard.get(timeout=60) == "WATCHDOG=1"
+        assert heard.get(timeout=PATIENCE) == "WATCHDOG=1"
         pair.east.signal(signal.SIGTERM)
         assert following(heard) == "STOPPING=1\nSTATUS=drains\nEXTEND_TIMEOUT_USEC=90000000"
-        assert pair.east.stop(60) == 0
+        assert pair.east.stop() == 0
 
 
 def following(heard: "Queue[str]") -> str:
     """The next message that is no sign of life."""
-    while (message := heard.get(timeout=60)) == "WATCHDOG=1":
+    while (message := heard.get(timeout=PATIENCE)) == "WATCHDOG=1":
         pass
     return message
 
@@ -88,16 +90,17 @@ def following(heard: "Queue[str]") -> str:
 def listening(path: Path) -> Iterator["Queue[str]"]:
     """What comes to that socket. It is read as it comes: a queue that is full takes no more."""
     heard: Queue[str] = Queue()
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
-        listener.bind(str(path))
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    listener.bind(str(path))
 
-        def read() -> None:
-            while message := listener.recv(4096):
-                heard.put(message.decode())
+    def read() -> None:
+        while message := listener.recv(4096):
+            heard.put(message.decode())
 
-        reading = threading.Thread(target=read, daemon=True)
-        reading.start()
+    reading = threading.Thread(target=read, daemon=True)
+    reading.start()
+    try:
         yield heard
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as last:
-            last.sendto(b"", str(path))
-        reading.join(60)
+    finally:
+        hang_up(listener)
+        reading.join()

@@ -27,7 +27,6 @@ pytestmark = [pytest.mark.root, pytest.mark.serial]
 RULES = Path(__file__).parents[3] / "deploy" / "nftables" / "transparent.nft"
 FIRST, SECOND, OUTSIDE = "10.1.0.5", "10.1.0.6", "10.2.0.5"
 SIZE = 2 << 20
-PATIENCE = 60.0
 
 
 @pytest.fixture
@@ -68,14 +67,14 @@ def test_connections_keep_their_destination(bed: Bed, wan: Wan, hosts: str) -> N
         pair = transparent(bed, wan, port)
         with pair.running(), namespaces.inside(hosts):
             for array, address in ((second, SECOND), (first, FIRST)):
-                sending = send(cut(content, 256 << 10), (address, port), patience=PATIENCE)
+                sending = send(cut(content, 256 << 10), (address, port))
                 whole(receipt(content), sending)
-                whole(content, array.arrival(0, PATIENCE).wait(PATIENCE))
+                whole(content, array.arrival().wait())
             assert len(first.arrivals) == len(second.arrivals) == 1
             # And one that nothing redirects, to the forward itself.
-            direct = send(cut(content, 256 << 10), ("10.0.0.1", pair.entrance[1]), patience=PATIENCE)
+            direct = send(cut(content, 256 << 10), ("10.0.0.1", pair.entrance[1]))
             whole(receipt(content), direct)
-            whole(content, first.arrival(1, PATIENCE).wait(PATIENCE))
+            whole(content, first.arrival(1).wait())
 
 
 def test_what_is_out_of_range_is_refused(bed: Bed, wan: Wan, hosts: str) -> None:
@@ -84,9 +83,9 @@ def test_what_is_out_of_range_is_refused(bed: Bed, wan: Wan, hosts: str) -> None
         pair = transparent(bed, wan, port, exported=f"10.1.0.4/31:{port}")
         with pair.running(), namespaces.inside(hosts):
             torn(b"", how_dialling_ends((OUTSIDE, port)))
-            logged(pair.east, f"it was meant for {OUTSIDE}:{port}, which is not in its range", PATIENCE)
+            logged(pair.east, f"it was meant for {OUTSIDE}:{port}, which is not in its range")
             torn(b"", how_dialling_ends((SECOND, port)))
-            logged(pair.west, f"{SECOND}:{port} is not in a range of export array", PATIENCE)
+            logged(pair.west, f"{SECOND}:{port} is not in a range of export array")
             assert not first.arrivals
 
 

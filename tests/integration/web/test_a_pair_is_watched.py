@@ -1,14 +1,14 @@
 """Two real sites, traffic between them, an outage: the API tells what happens, and its figures agree."""
 
-import contextlib
 import http.client
 import json
-import time
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 from bench.sites import Site, free_port
 from proxy.web.routes import API
+from tests import patience
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Array, receipt, send, whole
 from tests.integration.bed.sites import Bed, drain
@@ -23,7 +23,7 @@ def codes(site: Site) -> list[str]:
     return [event["code"] for event in ask(site, "events")["events"]]
 
 
-@contextlib.contextmanager
+@contextmanager
 def live(site: Site) -> Iterator[Callable[[], Any]]:
     """What server-sent events say, one "live" after the other."""
     connection = http.client.HTTPConnection("127.0.0.1", site.status_port, timeout=PATIENCE)
@@ -35,8 +35,8 @@ def live(site: Site) -> Iterator[Callable[[], Any]]:
             pass
         return json.loads(response.readline().removeprefix(b"data: "))
 
-    yield following
-    connection.close()
+    with closing(connection):
+        yield following
 
 
 def test_traffic_an_outage_and_what_is_told_of_it(bed: Bed) -> None:
@@ -155,8 +155,5 @@ def test_drain_over_the_api_ends_the_site_in_order(bed: Bed) -> None:
     connection.request("POST", f"{API}/drain")
     assert json.loads(connection.getresponse().read()) == {"draining": True}
     connection.close()
-    deadline = time.monotonic() + PATIENCE
-    while site.running and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not site.running
+    patience.until(lambda: not site.running, "it does not end")
     assert site.stop() == 0
