@@ -4,7 +4,6 @@ import contextlib
 import gc
 import itertools
 import os
-import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
@@ -44,9 +43,8 @@ def hangups() -> Iterator[None]:
 @contextlib.contextmanager
 def short_directory() -> Iterator[Path]:
     """A directory with a short path (Unix sockets allow about 100 bytes), removed afterwards."""
-    directory = Path(tempfile.mkdtemp(prefix="isthmus-"))
-    yield directory
-    shutil.rmtree(directory, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="isthmus-", ignore_cleanup_errors=True) as directory:
+        yield Path(directory)
 
 
 @pytest.fixture

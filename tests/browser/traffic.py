@@ -1,16 +1,18 @@
 """Two real sites with traffic between them that is new at first, and known when it comes again."""
 
 import contextlib
-import os
-import socket
 import threading
 import time
 from collections.abc import Iterator
 
 from bench.sites import Address, Pair
+from tests.integration.bed.contents import cut, volume
+from tests.integration.bed.ends import Array, connect
+from tests.integration.bed.verdicts import discard
+from tests.patience import PATIENCE
 
 PIECE = 128 << 10
-PIECES = [os.urandom(PIECE) for _ in range(16)]
+PIECES = 16
 PAUSE = 0.05
 """Seconds between two pieces: 20 Mbit/s, so that other tests keep the processor."""
 
@@ -27,45 +29,22 @@ class Traffic:
     def stop(self) -> None:
         """Returns when the connection is closed."""
         self._over.set()
-        self._thread.join(60)
+        self._thread.join(PATIENCE)
 
     def _run(self) -> None:
-        with contextlib.suppress(OSError), socket.create_connection(self._near, timeout=60) as connection:
+        content = volume("traffic", PIECES * PIECE)
+        with contextlib.suppress(OSError), connect(self._near) as connection:
             while not self._over.is_set():
-                for piece in PIECES:
+                for piece in cut(content, PIECE):
                     connection.sendall(piece)
                     time.sleep(PAUSE)
 
 
 @contextlib.contextmanager
-def far_array() -> Iterator[Address]:
-    """The address of one that takes whatever it is given."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    threading.Thread(target=_take_all, args=(listener,), daemon=True).start()
-    try:
-        yield listener.getsockname()
-    finally:
-        listener.close()
-
-
-def _take_all(listener: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while True:
-            connection, _ = listener.accept()
-            threading.Thread(target=_take, args=(connection,), daemon=True).start()
-
-
-def _take(connection: socket.socket) -> None:
-    with contextlib.suppress(OSError), connection:
-        while connection.recv(1 << 16):
-            pass
-
-
-@contextlib.contextmanager
 def busy_pair() -> Iterator[tuple[Pair, Traffic]]:
     """Both sites up, and traffic that has begun. Sites may be killed: at the end nobody asks how they ended."""
-    with far_array() as address, contextlib.ExitStack() as stack:
-        pair = Pair({"array": address}, store_size="64MiB")
+    with Array(discard) as array, contextlib.ExitStack() as stack:
+        pair = Pair({"array": array.address}, store_size="64MiB")
         stack.callback(pair.close)
         pair.prepare()
         pair.start()

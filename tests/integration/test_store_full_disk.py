@@ -17,6 +17,7 @@ from dedupstore import open_store, purge_store
 from dedupstore.errors import StoreUnusable
 from dedupstore.store import ChunkStore
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, held, name_of
+from tests.integration.bed import disks
 
 pytestmark = pytest.mark.root
 
@@ -25,11 +26,8 @@ SIZE = 64 << 20
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    command = ["mount", "-t", "tmpfs", "-o", "size=24m", "isthmus-test", str(tmp_path)]
-    if subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode:
-        pytest.skip("cannot mount a tmpfs here")
-    yield tmp_path
-    subprocess.run(["umount", "--lazy", tmp_path], check=True)
+    with disks.small_disk(tmp_path / "disk", 24) as disk:
+        yield disk
 
 
 def free(disk: Path) -> int:

@@ -5,12 +5,9 @@ what was written, and from those of what was read. Needs root, tgt and qemu-img.
 """
 
 import os
-import socket
 import subprocess
-import threading
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
-from typing import Any
+from contextlib import ExitStack
+from dataclasses import dataclass
 
 import pytest
 
@@ -18,6 +15,7 @@ import bench.array
 from bench.array import IQN, IscsiTarget
 from bench.sites import Address
 from proxy.iscsi.pdu import Sender
+from tests.integration.bed.wire import Wire
 from tests.patience import PATIENCE
 from tests.unit.iscsi.sites import Pair, Span, byte_of
 
@@ -27,53 +25,16 @@ SIZE = 4 << 20
 Said = list[tuple[Sender, bytes]]
 
 
-class Recorder:
-    """A TCP relay that writes down who said what, in order; a list for each connection."""
+class Recorder(Wire):
+    """Writes down who said what, in order. A context manager, as every wire."""
 
     def __init__(self, target: Address) -> None:
-        self.connections: list[Said] = []
-        self._target = target
-        self._threads: list[threading.Thread] = []
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address: Address = self._listener.getsockname()
+        super().__init__(target)
+        self.said: Said = []
 
-    def __enter__(self) -> "Recorder":
-        self._start(self._accept)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        for thread in self._threads:
-            thread.join(PATIENCE)
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                initiator, _ = self._listener.accept()
-                said: Said = []
-                self.connections.append(said)
-                self._start(self._connection, initiator, said)
-
-    def _connection(self, initiator: socket.socket, said: Said) -> None:
-        with initiator, socket.create_connection(self._target) as target:
-            back = self._start(self._pass, target, initiator, Sender.TARGET, said)
-            self._pass(initiator, target, Sender.INITIATOR, said)
-            back.join(PATIENCE)
-
-    def _pass(self, source: socket.socket, to: socket.socket, sender: Sender, said: Said) -> None:
-        with suppress(OSError):
-            while data := source.recv(65536):
-                said.append((sender, data))
-                to.sendall(data)
-        with suppress(OSError):
-            to.shutdown(socket.SHUT_WR)
-
-    def _start(self, work: Callable[..., None], *arguments: Any) -> threading.Thread:
-        thread = threading.Thread(target=work, args=arguments, daemon=True)
-        self._threads.append(thread)
-        thread.start()
-        return thread
+    def touch(self, data: bytes, outward: bool) -> bytes:
+        self.said.append((Sender.INITIATOR if outward else Sender.TARGET, data))
+        return data
 
 
 def drive(address: Address, *, header_digest: bool) -> str:
@@ -96,22 +57,23 @@ def conversations(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
         parameters = {"MaxRecvDataSegmentLength": 8192, "HeaderDigest": digest}
         stack.enter_context(pytest.MonkeyPatch.context()).setattr(bench.array, "PARAMETERS", parameters)
         target = stack.enter_context(IscsiTarget(directory, [SIZE]))
-        recorder = stack.enter_context(Recorder(target.address))
-        unit = drive(recorder.address, header_digest=request.param)
-        run("convert", "-n", "-W", "-m", "16", "-f", "raw", "--target-image-opts", str(image), unit)
+        recorders = [stack.enter_context(Recorder(target.address)) for _ in range(2)]
+        there, back = (drive(recorder.address, header_digest=request.param) for recorder in recorders)
+        run("convert", "-n", "-W", "-m", "16", "-f", "raw", "--target-image-opts", str(image), there)
         copy = directory / "copy"
-        run("convert", "-O", "raw", "--image-opts", unit, str(copy))
+        run("convert", "-O", "raw", "--image-opts", back, str(copy))
         assert copy.read_bytes() == image.read_bytes()
-    return Recorded(image.read_bytes(), request.param, recorder.connections)
+        assert [recorder.taken for recorder in recorders] == [1, 1], "each is one connection"
+    return Recorded(image.read_bytes(), request.param, [recorder.said for recorder in recorders])
 
 
+@dataclass(frozen=True)
 class Recorded:
     """What was written, and what was said."""
 
-    def __init__(self, image: bytes, header_digest: bool, connections: list[Said]) -> None:
-        self.image = image
-        self.header_digest = header_digest
-        self.connections = connections
+    image: bytes
+    header_digest: bool
+    connections: list[Said]
 
 
 def run(*arguments: str) -> None:
@@ -121,7 +83,6 @@ def run(*arguments: str) -> None:
 @pytest.mark.parametrize("size", [1 << 20, 1000, 61])
 def test_real_conversations(conversations: Recorded, size: int) -> None:
     written, read = bytearray(SIZE), bytearray(SIZE)
-    assert len(conversations.connections) == 2
     for said in conversations.connections:
         pair = Pair()
         came = dict.fromkeys(Sender, b"")

@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 from bench.sites import Site, environment, isthmus
+from bench.wan import namespaces
+from bench.wan.namespaces import run as command
 from tests.integration.bed.sites import Bed, logged
 from tests.patience import PATIENCE, at_best, until
 
@@ -44,29 +46,22 @@ IPV4 = Network("10.99.1.", "10.99.2.", 24, "net.ipv4.ip_forward=1", "10.99.2.2")
 IPV6 = Network("fd99:1::", "fd99:2::", 64, "net.ipv6.conf.all.forwarding=1", "[fd99:2::2]")
 
 
-def ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True)
-
-
 def within(namespace: str, *command: str) -> list[str]:
     return ["ip", "netns", "exec", namespace, *command]
 
 
 @pytest.fixture
-def namespaces() -> Iterator[tuple[str, str, str]]:
+def hosts() -> Iterator[tuple[str, str, str]]:
     """Near, router, far; removed afterwards."""
-    if not (shutil.which("ip") and shutil.which("nft")):
-        pytest.skip("needs ip and nft")
-    names = [f"isthmus-{os.getpid()}-{role}" for role in ("near", "router", "far")]
+    if reason := namespaces.lacking():
+        pytest.skip(reason)
+    if not shutil.which("nft"):
+        pytest.skip("not installed: nft (Debian: package nftables)")
+    near, router, far = names = [f"isthmus-{os.getpid()}-{role}" for role in ("near", "router", "far")]
     with contextlib.ExitStack() as stack:
         for name in names:
-            if subprocess.run(["ip", "netns", "add", name], capture_output=True, check=False).returncode:
-                pytest.skip("network namespaces cannot be made here")
-            stack.callback(ip, "netns", "del", name)
-            ip("-n", name, "link", "set", "lo", "up")
-            # IPv6 would first ask for seconds whether somebody else has the address
-            subprocess.run(within(name, "sysctl", "-qw", "net.ipv6.conf.default.dad_transmits=0"), check=False)
-        near, router, far = names
+            namespaces.add(name)
+            stack.callback(namespaces.remove, name)
         yield near, router, far
 
 
@@ -74,21 +69,23 @@ def build(network: Network, near: str, router: str, far: str) -> None:
     """Near and far meet at the router, whose link to far has the small MTU."""
     for number, (end, link) in enumerate([(near, network.near), (far, network.far)]):
         name = f"link{number}"
-        ip("link", "add", name, "netns", end, "type", "veth", "peer", "name", name, "netns", router)
+        command(["ip", "link", "add", name, "netns", end, "type", "veth", "peer", "name", name, "netns", router])
         for namespace, host in ((router, 1), (end, 2)):
-            unasked = ("nodad",) if network is IPV6 else ()
-            ip("-n", namespace, "addr", "add", f"{link}{host}/{network.bits}", "dev", name, *unasked)
-            ip("-n", namespace, "link", "set", name, "up")
-        ip("-n", end, "route", "add", "default", "via", f"{link}1")
-    ip("-n", router, "link", "set", "link1", "mtu", "1280")
-    subprocess.run(within(router, "sysctl", "-qw", network.forwarding), check=True)
+            ip = ["ip", "-n", namespace]
+            # IPv6 would first ask for seconds whether somebody else has the address
+            unasked = ["nodad"] if network is IPV6 else []
+            command([*ip, "address", "add", f"{link}{host}/{network.bits}", "dev", name, *unasked])
+            command([*ip, "link", "set", name, "up"])
+        command(["ip", "-n", end, "route", "add", "default", "via", f"{link}1"])
+    command(["ip", "-n", router, "link", "set", "link1", "mtu", "1280"])
+    command(within(router, "sysctl", "-qw", network.forwarding))
 
 
 @contextlib.contextmanager
 def served(site: Site, namespace: str) -> Iterator[None]:
     with site.log.open("wb") as log:
-        command = within(namespace, *isthmus("serve", str(site.config)))
-        process = subprocess.Popen(command, stderr=log, env=environment())
+        serving = within(namespace, *isthmus("serve", str(site.config)))
+        process = subprocess.Popen(serving, stderr=log, env=environment())
     try:
         logged(site, "is ready")
         yield
@@ -100,22 +97,22 @@ def served(site: Site, namespace: str) -> Iterator[None]:
 def wait_until_connected(near: str, host: str) -> None:
     """New links take their time."""
     connect = f"import socket; socket.create_connection(({host!r}, 4500), 1).close()"
-    command = within(near, sys.executable, "-c", connect)
-    until(lambda: not subprocess.run(command, capture_output=True, check=False).returncode, "there is no way there")
+    connecting = within(near, sys.executable, "-c", connect)
+    until(lambda: not subprocess.run(connecting, capture_output=True, check=False).returncode, "there is no way there")
 
 
 def examine(site: Site, namespace: str) -> dict[str, Any]:
-    command = within(namespace, *isthmus("doctor", str(site.config), "--json"))
-    done = subprocess.run(command, env=environment(), capture_output=True, timeout=PATIENCE, check=False)
+    examining = within(namespace, *isthmus("doctor", str(site.config), "--json"))
+    done = subprocess.run(examining, env=environment(), capture_output=True, timeout=PATIENCE, check=False)
     return {finding["about"]: finding for finding in json.loads(done.stdout)["findings"]}
 
 
 @pytest.mark.root
 @pytest.mark.parametrize("network", [IPV4, IPV6], ids=["IPv4", "IPv6"])
-def test_large_packets_that_vanish(bed: Bed, namespaces: tuple[str, str, str], network: Network) -> None:
+def test_large_packets_that_vanish(bed: Bed, hosts: tuple[str, str, str], network: Network) -> None:
     if network is IPV6 and not Path("/proc/sys/net/ipv6").exists():
         pytest.skip("needs IPv6")
-    near, router, far = namespaces
+    near, router, far = hosts
     build(network, near, router, far)
     west = bed.site("west", {"east": None}, tunnel={"listen": f"{network.listen}:4500"})
     east = bed.site("east", {"west": (network.listen, 4500)}, tunnel={"connect_timeout": "1s"})
@@ -127,7 +124,7 @@ def test_large_packets_that_vanish(bed: Bed, namespaces: tuple[str, str, str], n
         assert lost["peer west"]["found"].endswith(LOST)
         assert lost["MTU probing"]["level"] == "attention"
 
-        subprocess.run(within(router, "nft", "flush", "ruleset"), check=True)
+        command(within(router, "nft", "flush", "ruleset"))
         found = at_best(lambda: examine(east, near), lambda said: said["peer west"]["level"] == "ok")
         assert found["peer west"]["level"] == "ok"
         assert found["path to west"]["found"].startswith("MTU 1280, MSS 12")
