@@ -26,7 +26,7 @@ class Other(threading.Thread):
     """Does its work over and over, until it is told to stop or something goes wrong."""
 
     def __init__(self, store: ChunkStore) -> None:
-        super().__init__()
+        super().__init__(daemon=True)
         self.store = store
         self.count = 0
         self.stop = threading.Event()

@@ -206,7 +206,7 @@ def test_no_line_is_lost_where_writes_do_not_wait() -> None:
     os.set_blocking(sink, False)
     lines = [f"{number} {'x' * 1000}\n" for number in range(WAITING_MAX)]
     heard: list[str] = []
-    reader = threading.Thread(target=read_lines, args=(source, heard))
+    reader = threading.Thread(target=read_lines, args=(source, heard), daemon=True)
     with open(sink, "w") as stream:
         writer = LineWriter(stream)
         assert all(writer.put(line.rstrip()) for line in lines)

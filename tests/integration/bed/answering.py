@@ -22,7 +22,9 @@ def answering(*sites: Site) -> Iterator[None]:
     """Ask each site for /healthz again and again meanwhile; all have to say in time that they are ready."""
     over = threading.Event()
     wrong: list[str] = []
-    threads = [threading.Thread(target=_ask, args=(site, over, wrong), name=f"asks {site.name}") for site in sites]
+    threads = [
+        threading.Thread(target=_ask, args=(site, over, wrong), name=f"asks {site.name}", daemon=True) for site in sites
+    ]
     for thread in threads:
         thread.start()
     try:

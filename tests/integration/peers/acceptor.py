@@ -97,7 +97,7 @@ def sending(entrance: Address, content: bytes) -> Iterator[socket.socket]:
         near.shutdown(socket.SHUT_WR)
 
     with connect(entrance) as near:
-        sender = threading.Thread(target=send)
+        sender = threading.Thread(target=send, daemon=True)
         sender.start()
         yield near
         sender.join()

@@ -51,7 +51,7 @@ def readdress(site: Site, old: Address, new: Address) -> None:
 def relay(far: Address, longest: int) -> Iterator[Address]:
     """A path on which every packet with more than so many bytes is lost: what is said first decides."""
     with socket.create_server(("127.0.0.1", 0)) as listener, contextlib.ExitStack() as stack:
-        thread = threading.Thread(target=_pass_on, args=(listener, far, longest, stack))
+        thread = threading.Thread(target=_pass_on, args=(listener, far, longest, stack), daemon=True)
         thread.start()
         yield listener.getsockname()
         listener.shutdown(socket.SHUT_RDWR)
@@ -211,7 +211,7 @@ def test_somebody_who_speaks_no_tls(bed: Bed) -> None:
             connection.recv(1 << 20)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=answer, args=(listener,))
+        thread = threading.Thread(target=answer, args=(listener,), daemon=True)
         thread.start()
         finding = peer_problem(bed.site("east", {"west": listener.getsockname()}))
         thread.join()
@@ -295,7 +295,7 @@ def test_another_program_at_the_status_listener(bed: Bed) -> None:
     east = bed.pair(NOBODY).east
     with socket.create_server(("127.0.0.1", east.status_port)) as listener:
         listener.settimeout(PATIENCE)
-        thread = threading.Thread(target=_hang_up, args=(listener,))
+        thread = threading.Thread(target=_hang_up, args=(listener,), daemon=True)
         thread.start()
         _, findings = examine(east)
         thread.join()

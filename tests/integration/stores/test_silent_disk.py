@@ -76,7 +76,7 @@ def test_whoever_waits_for_the_index_halts_nobody(tmp_path: Path) -> None:
             store.write()
         with silent(disk), subprocess.Popen(["sh", "-c", RELEASE, disk]) as release:
             store.remember(b"the peer's store", b"third ep")
-            writer = threading.Thread(target=store.write)
+            writer = threading.Thread(target=store.write, daemon=True)
             writer.start()
             time.sleep(1)  # which lasts as long as the silence, if the interpreter's lock is held
             assert release.poll() is None

@@ -39,7 +39,7 @@ def test_the_source_sends_little(bed: Bed) -> None:
                 time.sleep(0.02)
 
     with Array(swallow) as array, bed.pair(array.address).running() as pair:
-        thread = threading.Thread(target=trickle)
+        thread = threading.Thread(target=trickle, daemon=True)
         thread.start()
         try:
             limited_by(pair.east, "source idle")

@@ -50,7 +50,7 @@ def asking(entrance: Address) -> Iterator[None]:
                 near.sendall(bytes(PIECE))
                 near.recv(4, socket.MSG_WAITALL)
 
-    thread = threading.Thread(target=ask)
+    thread = threading.Thread(target=ask, daemon=True)
     thread.start()
     try:
         yield

@@ -70,7 +70,7 @@ def streamed(wan: Wan, family: socket.AddressFamily) -> bytes:
     far, _ = listener.accept()
     with listener, far:
         far.settimeout(PATIENCE)
-        sender = threading.Thread(target=pour, args=[near])
+        sender = threading.Thread(target=pour, args=[near], daemon=True)
         sender.start()
         arrived = b"".join(iter(lambda: far.recv(1 << 20), b""))
         sender.join()

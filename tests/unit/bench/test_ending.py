@@ -156,7 +156,7 @@ def test_an_end_that_a_bench_has_started_dies_with_it(code: str) -> None:
 def test_a_thread_that_ends_takes_nothing_with_it() -> None:
     """The kernel would take the thread for the starter."""
     found: list[list[str]] = []
-    thread = threading.Thread(target=lambda: found.append(bound(["sleep"])))
+    thread = threading.Thread(target=lambda: found.append(bound(["sleep"])), daemon=True)
     thread.start()
     thread.join()
     assert found == [["sleep"]]

@@ -29,7 +29,7 @@ def relay(target: Address, alter: Callable[[bytes], bytes]) -> Iterator[Address]
                 while answer := far.recv(1 << 16):
                     near.sendall(answer)
 
-        thread = threading.Thread(target=run)
+        thread = threading.Thread(target=run, daemon=True)
         thread.start()
         yield listener.getsockname()
         thread.join()
@@ -51,7 +51,8 @@ def test_several_at_once() -> None:
     with Sink() as sink:
         results: list[bool] = []
         threads = [
-            threading.Thread(target=lambda: results.append(replicate(VOLUME, sink.address).verified)) for _ in range(8)
+            threading.Thread(target=lambda: results.append(replicate(VOLUME, sink.address).verified), daemon=True)
+            for _ in range(8)
         ]
         for thread in threads:
             thread.start()
@@ -91,7 +92,7 @@ def test_a_sink_that_ends_early_is_noticed() -> None:
             connection.sendall(b"short")
             connection.close()
 
-        thread = threading.Thread(target=run)
+        thread = threading.Thread(target=run, daemon=True)
         thread.start()
         transfer = replicate(VOLUME, listener.getsockname())
         thread.join()

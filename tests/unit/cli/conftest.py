@@ -65,7 +65,7 @@ class StatusSite:
         self.hold: threading.Event | None = None
         """Nothing is answered before that."""
         self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         self._thread.start()
 
     def answers(self, body: bytes | dict[str, Any], status: int = 200) -> None:

@@ -350,7 +350,7 @@ def test_who_answers_speaks_something_else(isthmus: Isthmus, pair: Path, said: b
             connection.sendall(said)
 
     with socket.create_server(("127.0.0.1", port)) as listener:
-        other = threading.Thread(target=answer, args=[listener])
+        other = threading.Thread(target=answer, args=[listener], daemon=True)
         other.start()
         result = isthmus("status", pair / "east.toml")
         other.join()

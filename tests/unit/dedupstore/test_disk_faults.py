@@ -153,7 +153,7 @@ def test_a_disk_that_stalls_does_not_stop_the_loop(
 
     monkeypatch.setattr(container_file, "pwrite", stalling)
     put(store, A_CONTAINER)
-    worker = threading.Thread(target=store.write)
+    worker = threading.Thread(target=store.write, daemon=True)
     worker.start()
     try:
         assert stalled.wait(PATIENCE)

@@ -108,7 +108,7 @@ def test_an_answer_that_never_ends_is_not_waited_for(said: bytes) -> None:
                 connection.sendall(b"H")
 
     with socket.create_server(("127.0.0.1", 0)) as stranger:
-        thread = threading.Thread(target=speak, args=(stranger,))
+        thread = threading.Thread(target=speak, args=(stranger,), daemon=True)
         thread.start()
         try:
             timeout = 2.0 / WHOLE

@@ -24,7 +24,7 @@ def given(path: Path, end: str, content: bytes) -> None:
 
 def test_devices_arrive_also_from_who_came_before_the_line(site_directory: Path) -> None:
     path = site_directory / "ends"
-    threads = [threading.Thread(target=given, args=[path, end, end.encode()]) for end in ENDS]
+    threads = [threading.Thread(target=given, args=[path, end, end.encode()], daemon=True) for end in ENDS]
     threads[1].start()
     with listen(path) as listener:
         threads[0].start()
@@ -41,7 +41,7 @@ def test_devices_arrive_also_from_who_came_before_the_line(site_directory: Path)
 def test_what_is_no_end_is_said(site_directory: Path) -> None:
     path = site_directory / "ends"
     with listen(path) as listener:
-        stranger = threading.Thread(target=given, args=[path, "north", b""])
+        stranger = threading.Thread(target=given, args=[path, "north", b""], daemon=True)
         stranger.start()
         with pytest.raises(WanFailure, match="'north' came with 1 devices; an end is one of west, east"):
             take(listener, ENDS)
