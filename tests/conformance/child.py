@@ -13,6 +13,7 @@ import lmdb
 from dedupstore import open_store
 from dedupstore.fingerprint import fingerprint
 from dedupstore.store import ChunkStore
+from tests.forking import stand_alone
 
 SIZE = 64 << 20
 ROOT = Path(__file__).parents[2]
@@ -47,6 +48,7 @@ def crowd(path: str) -> None:
 
 def work_until_killed(path: str, seed: int, ready: "threading.Event") -> None:
     """Put, find, read and write with two threads, as a site does, for ever."""
+    stand_alone()
     store = open_store("disk", SIZE, path, cache_bytes=32 << 20)
     worker = threading.Thread(target=_write_for_ever, args=(store,), daemon=True)
     worker.start()

@@ -1,6 +1,5 @@
 """Kills a process that works on a store."""
 
-import os
 import signal
 import time
 from pathlib import Path
@@ -15,9 +14,10 @@ def kill_at_work(path: Path, seed: int, seconds: float) -> None:
     ready = FORKING.Event()
     process = FORKING.Process(target=work_until_killed, args=(str(path), seed, ready), daemon=True)
     process.start()
-    assert ready.wait(PATIENCE)
-    time.sleep(seconds)
-    assert process.pid is not None
-    os.kill(process.pid, signal.SIGKILL)
-    process.join()
+    try:
+        assert ready.wait(PATIENCE)
+        time.sleep(seconds)
+    finally:
+        process.kill()
+        process.join()
     assert process.exitcode == -signal.SIGKILL

@@ -1,8 +1,6 @@
 """What a process that was forked for a command does; imported where it is forked from."""
 
-import ctypes
 import os
-import signal
 import sys
 import time
 import tomllib
@@ -13,10 +11,10 @@ from typing import Any
 import proxy.cli.commands
 import proxy.cli.doctor
 import proxy.cli.serve
-from bench.bound import PR_SET_PDEATHSIG
 from bench.wan.namespaces import enter
 from dedupstore import container_file
 from proxy.config.reading import read_draft
+from tests.forking import stand_alone
 
 __all__ = ["isthmus"]
 
@@ -36,7 +34,7 @@ def isthmus(words: tuple[str, ...], out: str, err: str, namespace: str, disk_rat
     if disk_rate:
         container_file.preadv = partial(_read_slowly, disk_rate)
     os.setsid()
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    stand_alone()
     if not os.path.samefile(namespace, "/proc/self/ns/net"):
         enter(Path(namespace))
     _redirect(os.open(os.devnull, os.O_RDONLY), 0)
