@@ -83,9 +83,11 @@ def chosen() -> list[str]:
 
 
 def _tests(*arguments: str) -> str:
-    """It exits 1 on any failure, whatever it prints."""
+    """It exits 1 on any failure, whatever it prints; where it cannot even begin, it complains and prints nothing."""
     command = ["iscsi-test-cu", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False).stdout
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.stdout, f"`{' '.join(command)}` ended with status {done.returncode}: {done.stderr}"
+    return done.stdout
 
 
 def outcomes(said: str) -> Outcomes:
