@@ -28,6 +28,8 @@ PATIENCE_SECONDS = 90.0
 LOOPBACK = "127.0.0.1"
 PRIVILEGE_SEPARATION = Path("/run/sshd")
 """The directory that Debian's service makes before it starts sshd."""
+ALIVE_SECONDS = 3
+"""Between sshd's questions; three unanswered end a connection's process, also if we and the line were killed."""
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 STUNNEL = shutil.which("stunnel") or shutil.which("stunnel4") or "stunnel"
 
@@ -64,7 +66,7 @@ def ssh(wan: Wan, directory: Path, to: Address) -> Iterator[Address]:
         "StrictModes": "no",
         "UsePAM": "no",
         "PermitRootLogin": "yes",
-        "ClientAliveInterval": 3,  # three unanswered end a connection's process, also if we and the line were killed
+        "ClientAliveInterval": ALIVE_SECONDS,
     }
     (directory / "sshd.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
     unknown = ["StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "BatchMode=yes", "ExitOnForwardFailure=yes"]

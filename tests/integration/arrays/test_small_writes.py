@@ -6,10 +6,10 @@ and the wire has at most some hundred bytes for each.
 
 from bench.sites import Site
 from tests.integration.bed.contents import volume
-from tests.integration.bed.ends import Array, Arrival, connect, hears, whole
+from tests.integration.bed.ends import Array, connect, echo, hears, whole
 from tests.integration.bed.sites import Bed, processor_seconds, wire_bytes
 
-COUNT = 4000
+COUNT = 2000
 SECONDS_A_BYTE = 0.002
 WIRE_A_BYTE = 400
 
@@ -18,12 +18,7 @@ def test_one_byte_at_a_time(bed: Bed) -> None:
     """Each byte is answered before the next one goes, so none can travel together with another."""
     content = volume("bytes", COUNT)
 
-    def answer_each(arrival: Arrival) -> None:
-        while part := arrival.connection.recv(1):
-            arrival.data += part
-            arrival.connection.sendall(part)
-
-    with Array(answer_each) as array, bed.pair(array.address).running() as pair:
+    with Array(echo) as array, bed.pair(array.address).running() as pair:
         before = [cost(site) for site in pair.sites]
         with connect(pair.entrance) as near:
             for at in range(COUNT):

@@ -19,7 +19,7 @@ from bench.replay.flow import send
 from bench.replay.suites.alternatives import Opening
 from bench.sites import SiteFailure, environment
 from tests.integration.bed.lines import line_or_skip
-from tests.patience import until
+from tests.patience import PATIENCE, until
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(600)]
 
@@ -58,6 +58,7 @@ import os, signal, sys
 from pathlib import Path
 from bench.replay import tunnels
 from bench.wan import Line, line
+tunnels.ALIVE_SECONDS = 1
 with line(Line()) as wan, tunnels.ssh(wan, Path(sys.argv[1]), ("127.0.0.1", 9)):
     wan.outage(True)
     with wan.inside("west"):
@@ -107,7 +108,7 @@ def test_a_volume_arrives(name: str, tmp_path: Path) -> None:
             flow = send(wan, [Dataset("tunnel", 300_000, 38)], [entrance], [end])
             started = set(psutil.Process().children(recursive=True)) - before
             assert started
-        _, alive = psutil.wait_procs(started, timeout=60)
+        _, alive = psutil.wait_procs(started, timeout=PATIENCE)
         assert not [each for each in alive if each.status() != psutil.STATUS_ZOMBIE]
         (transfer,) = flow.transfers
         assert transfer is not None
