@@ -173,7 +173,8 @@ class Dialler:
 
     def _failed(self, handshake: Handshake | None, error: Exception) -> None:
         error = (handshake and handshake.failure) or error
-        reason = f"cannot connect to {self._address}: {explain(error)}"
+        removed = self._certificates.removed(self._peer.name)
+        reason = removed or f"cannot connect to {self._address}: {explain(error)}"
         news = self._peer.failed(reason, refused=is_refusal(error))
         level = logging.WARNING if news else logging.DEBUG  # a warning once for each reason
         log.log(level, "peer %s: %s", self._peer.name, reason)

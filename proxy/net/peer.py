@@ -149,8 +149,10 @@ class Peer:
         for lane in self.lanes:
             if not self._environment.proves(self.name, *lane.certificate):
                 lane.close(CloseCode.NOT_A_PEER, _WITHDRAWN)
-        if removed or self._last_error == self._removed:
-            self._last_error = removed
+        if removed and self.failed(removed):
+            log.warning("peer %s: %s", self.name, removed)
+        elif not removed and self._last_error == self._removed:
+            self._last_error = ""
         self._removed = removed
 
     def change(self, config: SiteConfig, own: PeerConfig) -> None:

@@ -60,6 +60,7 @@ def test_a_peer_is_removed(bed: Bed) -> None:
         assert lane.close_of()[0] == CloseCode.NOT_A_PEER
     removed = f"rogue was removed from {west.config}"
     eventually(west, "peers.1.last_error", removed)
+    says(west, f"peer rogue: {removed}")
     with dial(listening, context(bed.directory / "rogue")) as lane:
         lane.greet(hello("rogue", "west"))
         assert "UNKNOWN_CA" in lane.ending()

@@ -81,13 +81,13 @@ def dial(line: Line, monkeypatch: pytest.MonkeyPatch, *, lanes: Lanes | None = N
     peer.lanes.wanted.set()
     settings: dict[str, Any] = {"congestion_control": "", "connect_timeout": TIMEOUT, "pause_max": LONGEST}
     dialler = Dialler(peer, Address("west.example", 4500), MagicMock(), **settings)
+    played(runs(dialler, 600.0))
 
-    async def scene() -> None:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(dialler.run(), 600.0)
-        await asyncio.sleep(1)  # those under way end
 
-    played(scene())
+async def runs(dialler: Dialler, seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(dialler.run(), seconds)
+    await asyncio.sleep(1)  # those under way end
 
 
 def test_pauses_double_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,6 +112,17 @@ def test_while_arrays_wait_no_pause_is_long(monkeypatch: pytest.MonkeyPatch) -> 
     dial(line, monkeypatch, resting=True)
     assert len(line.pauses) > 600
     assert max(line.pauses) <= 1.0
+
+
+def test_of_a_peer_that_was_removed_that_is_said() -> None:
+    """And not that it cannot be reached: nobody tries."""
+    peer = MagicMock(lanes=Lanes(), relays={})
+    peer.lanes.wanted.set()
+    words = "west was removed from east.toml"
+    certificates = MagicMock(**{"dialling.side_effect": ValueError(words), "removed.return_value": words})
+    settings: dict[str, Any] = {"congestion_control": "", "connect_timeout": TIMEOUT, "pause_max": LONGEST}
+    played(runs(Dialler(peer, Address("west.example", 4500), certificates, **settings), 10.0))
+    assert {call.args for call in peer.failed.call_args_list} == {(words,)}
 
 
 @pytest.mark.parametrize("up", [False, True])
