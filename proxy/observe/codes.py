@@ -131,8 +131,8 @@ PEER_ENDED = Code(
     _INFO,
     "A peer has ended in order, so there is no tunnel to it until it is started again. If it is not back within ten"
     " minutes, or is back and one site refuses the other, that is told as IST-102. Nobody can"
-    " tell whether it is the peer that dials in and whose certificate is refused: that is IST-201, and IST-102 after ten"
-    " minutes.",
+    " tell whether it is the peer that dials in and whose certificate is refused: that is IST-201, and IST-102 after"
+    " ten minutes.",
     "none if it is being restarted; otherwise start it again",
 )
 REFUSED = Code(
