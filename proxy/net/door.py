@@ -111,8 +111,8 @@ class Door:
 
     def lost(self, lane: Lane, reason: str) -> None:
         """The connection ended before a peer took it."""
-        if lane.needless and (peer := self._peer_of(lane)) is not None:
-            log.info("connection from %s, of %s, has ended before it was a lane: %s", lane.remote, peer.name, reason)
+        if lane.needless and (name := self._certificates.recognise(*lane.certificate)) is not None:
+            log.info("connection from %s, of %s, has ended before it was a lane: %s", lane.remote, name, reason)
         else:
             self._refuse(lane.remote, reason)
 

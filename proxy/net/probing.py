@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from proxy.config.addresses import Address
-from proxy.config.model import Export, Peer
+from proxy.config.model import Export, Identity, Peer
 from proxy.doctor.facts import Bound, Contact, Reach
 from proxy.net.connecting import telling
 from proxy.net.handshake import explain, refuses_us
@@ -85,7 +85,7 @@ def reach_peer(peer: Peer, certificates: Certificates | None, timeout: float) ->
         short = _attempt(peer.name, peer.address, certificates, timeout, short=True)
         return replace(reach, contact=Contact.BLACK_HOLE) if short.contact in _ANSWERED else reach
     if reach.contact is Contact.WRONG_CERTIFICATE:
-        return replace(reach, shown=_shown(peer.address, timeout))
+        return replace(reach, shown=_shown(peer.address, certificates.config.identity, timeout))
     return reach
 
 
@@ -154,9 +154,10 @@ def _shake_hands(
         return (Contact.NOT_TRUSTED if refuses_us(error) else Contact.NOT_TLS), explain(error)
     with tls:
         shown, decoded = tls.getpeercert(binary_form=True) or b"", dict[str, object](tls.getpeercert() or {})
+        verdict = _verdict(tls)
         if not certificates.proves(name, shown, decoded):
             return Contact.WRONG_CERTIFICATE, certificates.disown(shown, decoded, name)
-        return _verdict(tls)
+        return verdict
 
 
 def _verdict(tls: ssl.SSLSocket) -> tuple[Contact, str]:
@@ -178,13 +179,19 @@ def _verdict(tls: ssl.SSLSocket) -> tuple[Contact, str]:
     return Contact.ACCEPTED, ""
 
 
-def _shown(address: Address, timeout: float) -> bytes:
-    """SHA-256 of whatever certificate is shown there; empty if none is. It is not verified, only reported."""
+def _shown(address: Address, own: Identity, timeout: float) -> bytes:
+    """SHA-256 of whatever certificate is shown there; empty if none is. It is not verified, only reported.
+
+    Our own is shown, and CLOSE is said, so that we are not taken for a stranger there.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.load_cert_chain(own.certificate, own.key)
     try:
         with socket.create_connection(address, timeout) as connection, context.wrap_socket(connection) as tls:
-            return hashlib.sha256(tls.getpeercert(binary_form=True) or b"").digest()
+            shown = tls.getpeercert(binary_form=True) or b""  # not told any more once TLS has failed
+            _verdict(tls)
+            return hashlib.sha256(shown).digest()
     except OSError:
         return b""
 

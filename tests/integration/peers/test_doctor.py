@@ -148,6 +148,11 @@ def test_a_peer_of_which_we_have_another_certificate(bed: Bed) -> None:
     refused = "its certificate is refused: self-signed certificate, and none that this site's file names"
     assert f"wrong certificate ({refused})" in finding["found"]
     assert f"it shows SHA-256 {theirs}" in finding["found"]
+    says(pair.west, "of east, has ended before it was a lane")
+    assert (pair.west.status()["refused"], pair.west.status()["last_refusal"].partition(", ")[2]) == (
+        1,
+        "the other side refuses our certificate: unknown ca",
+    )
     drain(pair.west)
 
 
@@ -161,6 +166,18 @@ def test_a_peer_of_another_name(bed: Bed) -> None:
         authority.recognise_by(east)
         finding = peer_problem(east)
     assert "the certificate is for 'mallory', not for west" in finding["found"]
+
+
+def test_another_peer_at_its_address(bed: Bed) -> None:
+    """It is no stranger there: it knows us as well."""
+    third = bed.site("third", {"east": None}, tunnel={"listen": f"127.0.0.1:{free_port()}"})
+    third.start()
+    third.wait_ready()
+    finding = peer_problem(bed.site("east", {"west": listening(third), "third": listening(third)}))
+    assert "the certificate is for 'third', not for west" in finding["found"]
+    says(third, "of east, has ended before it was a lane")
+    assert (third.status()["refused"], third.status()["last_refusal"]) == (0, "")
+    drain(third)
 
 
 def test_somebody_who_does_not_answer(bed: Bed) -> None:

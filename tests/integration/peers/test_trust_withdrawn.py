@@ -10,7 +10,9 @@ import threading
 
 from bench.sites import free_port
 from proxy.protocol.codes import CloseCode, FrameType
+from proxy.protocol.frames import encode_close
 from proxy.protocol.hello import Hello
+from proxy.protocol.reader import encode
 from tests.certificates import make
 from tests.integration.bed.ends import Array, connect, how_it_ends, receipt, whole
 from tests.integration.bed.sites import Bed, eventually, run
@@ -94,6 +96,11 @@ def test_a_peer_is_added(bed: Bed) -> None:
         assert code == CloseCode.NOT_A_PEER
         assert reason == "rogue was added to the site's file and is let in after a restart"
     says(west, "refused", reason)
+    with dial(listening, context(bed.directory / "rogue")) as lane:
+        lane.send(encode(FrameType.CLOSE, 0, 0, encode_close(CloseCode.SURPLUS, "its doctor only looked")))
+        lane.ending()
+    says(west, "of rogue, has ended before it was a lane", "its doctor only looked")
+    assert west.status()["refused"] == 1
     assert west.stop() == 0
 
 
