@@ -12,13 +12,11 @@ from proxy.cli.api import asking, fetch_status
 from proxy.cli.cells import WIDE, plain
 from proxy.cli.output import say
 from proxy.cli.report import ASKED, report
+from proxy.cli.watch import INTERVAL
 from proxy.cli.watch import watch as watch_site
 from proxy.config.loading import load
 from proxy.config.model import SiteConfig
 from proxy.errors import OperatorError
-
-INTERVAL = 1.0
-"""Seconds between two looks."""
 
 
 def run(config: Path, as_json: bool, watch: bool) -> None:
