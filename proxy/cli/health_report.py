@@ -13,7 +13,6 @@ from proxy.cli.cells import as_dict, as_dicts, duration, is_number, number, plai
 from proxy.text import introduced
 
 LEVELS = {"healthy": "green", "attention": "yellow", "degraded": "dark_orange", "critical": "bold red"}
-WARNING = {"warning": "yellow"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ def _reasons(health: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _condition(level: Any, told: dict[str, Any], words: Text, now: float) -> Condition:
-    style = (LEVELS | WARNING).get(str(level), "")
+    style = (LEVELS | {"warning": "yellow"}).get(str(level), "")
     code = f" {told['code']}" if told.get("code") else ""
     return Condition(
         level=plain(f"{plain(level)}{code}", style),
