@@ -76,10 +76,10 @@ def init(out: Path, **options: Any) -> int | None:
 @root.command(
     epilog=_examples("isthmus pair east:AQ2U west.toml", "isthmus pair east:AQ2U /etc/isthmus/west.toml --replace")
 )
-@click.argument("line")
+@click.argument("line", nargs=-1, metavar="LINE")
 @_config
 @click.option("--replace", is_flag=True, help="Let a new certificate or address take the place of the old.")
-def pair(line: str, config: Path, replace: bool) -> int | None:
+def pair(line: tuple[str, ...], config: Path, replace: bool) -> int | None:
     """Make the other site known to this one.
 
     LINE is the long word that `isthmus init` or `isthmus invite` printed behind `isthmus pair` on the other host: name,
@@ -87,7 +87,9 @@ def pair(line: str, config: Path, replace: bool) -> int | None:
     fit and changes nothing.
     Compare the SHA-256 that both hosts show: who can change the line on its way can be the peer.
     """
-    return _perform("pair", line, config, replace)
+    if not line:
+        raise click.UsageError("LINE or CONFIG is missing: type the line, and behind it the path of this site's file")
+    return _perform("pair", " ".join(line), config, replace)
 
 
 @root.command(

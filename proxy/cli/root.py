@@ -41,6 +41,13 @@ class Root(click.Group):
             return result
         sys.exit(result if isinstance(result, int) else ExitCode.OK)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As in click, but that the program's own name may come before the command: `docker compose exec` has to be
+        told it, and `docker compose run` and `docker run` tell it themselves."""
+        return super().resolve_command(ctx, args[1:] if args[0] == "isthmus" and len(args) > 1 else args)
+
 
 def explain(error: Exception) -> int:
     """Tell the operator what happened; the exit code."""

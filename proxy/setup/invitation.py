@@ -30,6 +30,7 @@ VERSION = 1
 SUM_BYTES = 8
 LARGEST = 8192
 """Characters; a certificate that `isthmus keygen` made comes to some 650."""
+_COPY = "type the one that `isthmus init` or `isthmus invite` printed, and behind it this site's file"
 _CUT = "it was cut or changed on the way; copy the whole line again"
 
 
@@ -65,7 +66,7 @@ def decode(line: str) -> Invitation:
     name, colon, text = line.partition(":")
     if not colon or not is_name(name) or len(line) > LARGEST:
         shown = printable(line[:20]) + ("…" if len(line) > 20 else "")
-        raise _wrong(f'"{shown}" is not such a line', "copy the one that `isthmus init` or `isthmus invite` printed")
+        raise _wrong(f'"{shown}" is not such a line', _COPY)
     body = _summed(name, text)
     if body[0] != VERSION:
         raise _wrong(f"it is of version {body[0]}, which this release does not know", "take the same release for both")

@@ -89,6 +89,30 @@ def test_a_third_site(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -
     assert [peer.name for peer in load(file).peers] == ["east", "north"]
 
 
+@pytest.mark.parametrize("command", ["pair", "isthmus pair", "pair isthmus pair", "isthmus pair isthmus pair"])
+def test_the_whole_command_may_be_typed_behind_pair(
+    isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str], command: str
+) -> None:
+    """As who pastes it behind `docker run IMAGE pair` does; it may also have been broken in two on its way."""
+    line = hosts["west"]
+    shown = isthmus(*command.split(), line[:40], line[40:], tmp_path / "east" / "east.toml")
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert "west.crt" in content(tmp_path / "east")
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+def test_a_line_without_a_file(isthmus: Isthmus, hosts: dict[str, str], quoted: bool) -> None:
+    shown = isthmus("pair", f"isthmus pair {hosts['west']} east.toml" if quoted else hosts["west"])
+    assert shown.exit_code == ExitCode.USAGE
+    assert "type the line, and behind it the path of this site's file" in shown.stderr
+
+
+def test_a_file_before_the_line(isthmus: Isthmus, hosts: dict[str, str]) -> None:
+    shown = isthmus("pair", "east.toml", hosts["west"])
+    assert shown.exit_code == ExitCode.USAGE
+    assert "and behind it this site's file" in shown.stderr
+
+
 def test_a_site_that_only_dials(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
     shown = isthmus("init", "--site", "east", "--peer", "west=198.18.0.2:4500", "--out", tmp_path / "behind")
     file = tmp_path / "west" / "west.toml"
