@@ -12,6 +12,8 @@ from dedupstore.kinds import refuse_all_but_files, refuse_loose_ends
 
 _BYTES = 512
 """Length of the file, always."""
+_FIRST_NAMESPACE = 0xEFFFFFFC
+"""Inode of the namespace of processes that a kernel begins with (PROC_PID_INIT_INO)."""
 
 
 def holder(directory: Path) -> str:
@@ -40,6 +42,20 @@ def _written(file: int) -> str:
     return os.pread(file, _BYTES, 0).decode(errors="replace").strip()
 
 
+def _own_name() -> str:
+    """A container counts its own processes, and its host's name can be its own."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    apart = " in a container" if _apart() else ""
+    return f"process {os.getpid()}{apart} on {os.uname().nodename} since {now}"
+
+
+def _apart() -> bool:
+    """Whether others may know this process by another number; no if that is not told."""
+    with suppress(OSError):
+        return os.stat("/proc/self/ns/pid").st_ino != _FIRST_NAMESPACE
+    return False
+
+
 class StoreLock:
     """The `lock` file of a store, held until `release` or the end of the process. So is the directory: if somebody
     deleted the file meanwhile, two processes would write over each other's containers.
@@ -60,8 +76,7 @@ class StoreLock:
             files.callback(os.close, self._take_directory(directory))
             self.orphaned = bool(_written(self._file))
             """Whether the last holder died, or left the store as if it had."""
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            self._write(f"process {os.getpid()} on {os.uname().nodename} since {now}")
+            self._write(_own_name())
             self._files = files.pop_all()
 
     def _take(self, directory: Path) -> None:

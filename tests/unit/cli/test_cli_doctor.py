@@ -128,7 +128,7 @@ def test_a_store_that_another_process_has(isthmus: Isthmus, at_home: Path) -> No
     assert of_store(isthmus, at_home) == ["ok"]
     with closing(open_store("disk", 64 << 20, path)):
         wrong, beside = of_store(isthmus, at_home)
-    assert wrong.startswith(f"problem: {path} is in use by process {os.getpid()} on ")
+    assert wrong.startswith(f"problem: {path} is in use by process {os.getpid()} ")
     assert wrong.endswith("; stop that, or name another store.path")
     assert [beside] == of_store(isthmus, at_home) == ["ok"]
 

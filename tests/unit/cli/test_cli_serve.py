@@ -266,4 +266,4 @@ def test_a_store_in_use(local_pair: Path, ready: Ready) -> None:
     other.write_text(re.sub(r'listen = "[^"]*"', lambda _: f'listen = "127.0.0.1:{free_port()}"', text))
     second = forked.isthmus("serve", str(other))
     assert second.returncode == ExitCode.STORE
-    assert f"store {local_pair}/store is in use by process {first.pid} on " in second.stderr
+    assert f"store {local_pair}/store is in use by process {first.pid} " in second.stderr

@@ -147,7 +147,7 @@ def test_a_store_that_somebody_holds(
 ) -> None:
     shown = isthmus("store", words[0], filled, *words[1:])
     assert (shown.exit_code, shown.stdout) == (ExitCode.STORE, "")
-    held = rf"store {filled.parent}/store is in use by process {owner.pid} on \S+ since [\d:T+-]+"
+    held = rf"store {filled.parent}/store is in use by process {owner.pid} (in a container )?on \S+ since [\d:T+-]+"
     assert re.search(rf"{held}{remedy}\n$", shown.stderr), shown.stderr
 
 

@@ -356,7 +356,7 @@ def test_verifying_finds_a_place_that_makes_no_sense(filled: Path) -> None:
 
 def test_one_process_at_a_time(path: Path) -> None:
     store = opened(path)
-    in_use = rf"store {path} is in use by process {os.getpid()} on .+ since .+; stop that process"
+    in_use = rf"store {path} is in use by process {os.getpid()} (in a container )?on .+ since .+; stop that process"
     with pytest.raises(StoreBusy, match=in_use):
         opened(path)
     with pytest.raises(StoreBusy):
