@@ -21,8 +21,6 @@ _EMPTY_DISK = "lost+found"
 """`index` may be a disk of its own, and then has this directory."""
 
 _REMEDIES: dict[object, str] = {
-    errno.EACCES: "let this user write there",
-    errno.EPERM: "let this user write there",
     errno.EROFS: "mount it writable, or let its service write there (ReadWritePaths of a systemd unit, a container's"
     " volume)",
     errno.ENOSPC: "make room on the disk",
@@ -60,9 +58,8 @@ def make(path: Path) -> None:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        there = next(place for place in (path, *path.absolute().parents) if os.path.lexists(place))
         remedy = "move it away, or name a directory as store.path"
-        raise StoreUnusable(f"store {path}: {there} is not a directory; {remedy}") from error
+        raise StoreUnusable(f"store {path}: {_nearest(path)} is not a directory; {remedy}") from error
 
 
 def _refuse_links(path: Path, names: tuple[str, ...]) -> None:
@@ -170,12 +167,20 @@ def in_words(error: BaseException) -> str:
     return f"{error.strerror} ({error.filename})" if error.filename else error.strerror
 
 
+def _nearest(path: Path) -> Path:
+    """The path, or if this user sees nothing there, the nearest one above it where something is."""
+    return next(place for place in (path, *path.absolute().parents) if os.path.lexists(place))
+
+
 def remedy_for(error: BaseException, path: Path) -> str:
     """What an operator may do about the error of the store in that directory."""
     cause = error.__cause__ or error
     code = getattr(cause, "errno", None) or getattr(cause, "code", None)
     if isinstance(error, DiskFull):  # its cause, as LMDB reports it, may be an I/O error
         code = errno.ENOSPC
+    if code in (errno.EACCES, errno.EPERM):  # by number: what a container's user is called is not known outside
+        place = _nearest(Path(getattr(cause, "filename", None) or path))
+        return f"let user {os.geteuid()} read and write {place} (chown)"
     remedy = _REMEDIES.get(code, "see to the disk, or configure another path")
     if code == errno.ENOSPC:
         with suppress(OSError):

@@ -1,5 +1,6 @@
 """A directory that this user may not write to: the store refuses to start and says what to do."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +20,15 @@ def directory() -> Iterator[Path]:
 @pytest.mark.parametrize("mode", [0o500, 0o000])
 def test_a_directory_without_permission(directory: Path, mode: int) -> None:
     directory.chmod(mode)
-    with pytest.raises(StoreUnusable, match="let this user write there"):
-        open_store("disk", 64 << 20, directory)
+    with pytest.raises(StoreUnusable, match=rf"; let user {os.geteuid()} read and write {directory} \(chown\)$"):
+        open_store("disk", 64 << 20, directory / "below")
     directory.chmod(0o700)
+    open_store("disk", 64 << 20, directory / "below").close()
+
+
+def test_a_file_without_permission(directory: Path) -> None:
+    """Such as one that a start as root has left behind."""
     open_store("disk", 64 << 20, directory).close()
+    (directory / "lock").chmod(0o400)
+    with pytest.raises(StoreUnusable, match=rf"; let user {os.geteuid()} read and write {directory}/lock \(chown\)$"):
+        open_store("disk", 64 << 20, directory)
