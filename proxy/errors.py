@@ -5,7 +5,9 @@ Everything below the command line raises errors of its own; each is translated o
 """
 
 import errno
+import os
 from enum import IntEnum
+from pathlib import Path
 
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """Error numbers of a write for which there is no more room; that is no defect of ours."""
@@ -55,3 +57,14 @@ class OperatorError(Exception):
         super().__init__(message)
         self.message = message
         self.code = code
+
+
+def way_to_write(file: Path, error: OSError) -> str:
+    """What lets this user write a file, which gave that error. The user by number: in a container names mean nothing,
+    and it is its volumes that have to be put right."""
+    directory = file.absolute().parent
+    if isinstance(error, PermissionError):
+        return f"let user {os.geteuid()} write in {directory}"
+    if error.errno == errno.EROFS:
+        return f"mount {directory} writable (in a container: docker run with -v, as for init)"
+    return "make room there" if error.errno in NO_ROOM else "see what is there"

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from proxy.errors import OperatorError
+from proxy.errors import OperatorError, way_to_write
 from proxy.files import File, NotAFile, create_all, present, read, replace_all
 from proxy.text import typed
 
@@ -101,7 +101,8 @@ def generate(site: str, out_dir: Path, *, force: bool = False, now: datetime | N
         raise IdentityFault(Path(error.filename), "exists already", remedy) from None
     except OSError as error:
         path = Path(error.filename or out_dir)
-        raise IdentityFault(path, f"cannot be written: {error.strerror}", "choose another directory") from None
+        remedy = f"{way_to_write(path, error)}, or choose another directory"
+        raise IdentityFault(path, f"cannot be written: {error.strerror}", remedy) from None
     return made
 
 

@@ -16,7 +16,7 @@ from proxy.cli.pair import dialled_at, invitation_line, read_reach
 from proxy.cli.questions import ask
 from proxy.config.addresses import Address, parse_listen
 from proxy.config.mistakes import Mistake
-from proxy.errors import ExitCode, OperatorError
+from proxy.errors import ExitCode, OperatorError, way_to_write
 from proxy.files import File, create_all
 from proxy.setup import container, sitefile
 from proxy.setup.wishes import DEFAULT_EXPORT, Way, Wishes
@@ -147,15 +147,10 @@ def _write(files: list[File], out: Path) -> None:
                 place.rmdir()
         if not isinstance(error, OSError):
             raise
-        raise _unwritable(Path(error.filename or out).absolute(), error) from None
-
-
-def _unwritable(place: Path, error: OSError) -> OperatorError:
-    """In a container the first remedy is the one: every other directory is gone with it."""
-    remedy = "choose another directory (--out)"
-    if isinstance(error, PermissionError):
-        remedy = f"let user {os.geteuid()} write in {place.parent}, or {remedy}"
-    return OperatorError(f"{place} cannot be written: {error.strerror}; {remedy}")
+        place = Path(error.filename or out).absolute()
+        # In a container the first remedy is the one: every other directory is gone with it.
+        remedy = f"{way_to_write(place, error)}, or choose another directory (--out)"
+        raise OperatorError(f"{place} cannot be written: {error.strerror}; {remedy}") from None
 
 
 def _refused(reasons: list[str]) -> OperatorError:

@@ -16,7 +16,7 @@ from proxy import identity
 from proxy.config.loading import load, parse
 from proxy.config.mistakes import ConfigError, Mistake
 from proxy.config.model import SiteConfig
-from proxy.errors import OperatorError
+from proxy.errors import OperatorError, way_to_write
 from proxy.files import create_all, replace_all
 from proxy.identity import Certificate, IdentityFault
 from proxy.setup.invitation import Invitation
@@ -76,7 +76,7 @@ def admit(config: Path, invitation: Invitation, now: datetime, *, replace: bool 
                 _restore(draft.certificate, former)
         if not isinstance(error, OperatorError | OSError):
             raise
-        raise _translated(error) from None
+        raise _translated(error, config) from None
     changed = [(draft.certificate, old != invitation.certificate), (config, draft.text != text)]
     return Admitted(tuple(path for path, written in changed if written), left)
 
@@ -208,7 +208,9 @@ def _refused(invitation: Invitation, wrong: str, remedy: str) -> OperatorError:
     return OperatorError(f"the line of site {invitation.name} is refused: {wrong}; {remedy}")
 
 
-def _translated(error: OperatorError | OSError) -> OperatorError:
+def _translated(error: OperatorError | OSError, config: Path) -> OperatorError:
+    """Of a file that was open already, the error does not say which one it was."""
     if isinstance(error, OperatorError):
         return error
-    return OperatorError(f"{error.filename} cannot be written: {error.strerror}; let this user write it")
+    place = Path(error.filename or config.absolute().parent)
+    return OperatorError(f"{place} cannot be written: {error.strerror}; {way_to_write(place, error)}")

@@ -202,7 +202,8 @@ def test_a_directory_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(IdentityFault, match=r"east.key cannot be written: Permission denied; choose another directory"):
+    remedy = f"let user {os.geteuid()} write in {tmp_path}, or choose another directory"
+    with pytest.raises(IdentityFault, match=rf"east.key cannot be written: Permission denied; {remedy}$"):
         generate("east", tmp_path)
 
 

@@ -340,8 +340,9 @@ def test_a_directory_that_cannot_be_written(isthmus: Isthmus) -> None:
         (path / "east").chmod(0o500)
         shown = isthmus("pair", lines["west"], path / "east" / "east.toml")
         (path / "east").chmod(0o700)
+        remedy = f"let user {os.geteuid()} write in {path}/east"
     assert shown.exit_code == ExitCode.FAILED
-    assert "west.crt cannot be written" in shown.stderr
+    assert f"west.crt cannot be written: Permission denied; {remedy}" in shown.stderr
 
 
 def test_the_line_can_be_had_again(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
@@ -370,7 +371,20 @@ def test_a_read_only_file_system(
     monkeypatch.setattr(Path, "unlink", refuse)
     shown = isthmus("pair", hosts["west"], tmp_path / "east" / "east.toml")
     assert shown.exit_code == ExitCode.FAILED
-    assert "west.crt cannot be written: Read-only file system" in shown.stderr
+    assert f"west.crt cannot be written: Read-only file system; mount {tmp_path}/east writable" in shown.stderr
+
+
+def test_a_full_disk(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was said that None cannot be written, and that this user should be let."""
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    shown = isthmus("pair", hosts["west"], tmp_path / "east" / "east.toml")
+    assert shown.exit_code == ExitCode.FAILED
+    full_disk = f"{tmp_path}/east cannot be written: No space left on device; make room there"
+    assert shown.stderr == f"isthmus: {full_disk}\n"
 
 
 def test_who_is_ended_between_both_files_has_changed_neither(
