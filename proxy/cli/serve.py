@@ -8,9 +8,12 @@ from proxy.cli.users import as_user, other_owner
 from proxy.config.loading import load
 from proxy.config.mistakes import ConfigError
 from proxy.config.model import SiteConfig
+from proxy.doctor import host, resources
 from proxy.errors import ExitCode, OperatorError
+from proxy.net.service import Front
 from proxy.net.service import run as run_site
 from proxy.net.threads import ensure_threads
+from proxy.observe import codes
 from proxy.text import typed
 from proxy.web.server import StatusServer
 from proxy.web.settings import Settings
@@ -24,7 +27,9 @@ def run(config: Path) -> int:
     log.configure(site.log.level, site.log.format)
     settings = settings_of(site)
     try:
-        return run_site(site, lambda listener, front: StatusServer(settings, front, listener), history_of(site))
+        return run_site(
+            site, lambda listener, front: StatusServer(settings, _told(front, site), listener), history_of(site)
+        )
     finally:
         log.flush()  # before what the command line has to say
 
@@ -54,6 +59,13 @@ def _refuse_for_another(site: SiteConfig) -> None:
         remedy = as_user(owner, "isthmus", "serve", site.source)
         as_root = f"or, if the site is to run as root, {typed('chown', 'root', key)}"
         raise OperatorError(f"{wrong}; {remedy}; {as_root}", ExitCode.CONFIGURATION)
+
+
+def _told(front: Front, site: SiteConfig) -> Front:
+    """The front, whose site is told what it does not look at itself, for it to say so before that hurts."""
+    found = resources.limit(site, host.memory())
+    front.watching.known += [(codes.MEMORY_LIMITED, each.found, each.remedy) for each in found]
+    return front
 
 
 def settings_of(site: SiteConfig) -> Settings:

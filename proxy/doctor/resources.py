@@ -1,6 +1,7 @@
 """The user, file descriptors, memory and disk, against what the configuration may come to need."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from dedupstore.fitting import LEAST_BYTES, containers_of
@@ -78,8 +79,35 @@ def needed_descriptors(config: SiteConfig, streams: int) -> int:
     return directions * streams + lanes + listeners + door + VISITORS + OWN
 
 
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """Memory that a site may take by its file. Bytes."""
+
+    all: int
+    store: int
+    """Of that, what its store takes when the site starts."""
+    words: str
+    lower: str
+    """What to change in the file if that is too much."""
+
+
 def memory(config: SiteConfig, facts: Memory, *, filled: bool) -> Iterator[Finding]:
     """`filled`: the site runs, and its store has taken its memory already."""
+    need = _need(config)
+    yield from limit(config, facts)
+    yield _free_memory(facts.available, need, filled=filled)
+
+
+def limit(config: SiteConfig, facts: Memory) -> Iterator[Finding]:
+    """A control group that allows less than the site may take: the kernel kills it when it needs more."""
+    need = _need(config)
+    if facts.limit is not None and facts.limit < need.all:
+        found = f"{need.words}; this control group allows {show_size(facts.limit)}"
+        enough = -(-(need.all + len(config.peers) * LANES * LANE) >> 20)
+        yield problem(MEMORY, found, f"{need.lower}; or MemoryMax={enough}M in the unit, --memory of a container")
+
+
+def _need(config: SiteConfig) -> _Need:
     under_way = config.tunnel.memory + config.tunnel.unacked
     key, store = ("size", config.store.size) if config.store.mode == "memory" else ("cache", config.store.cache)
     adapts = config.compression.codec == "zstd" and config.compression.level == "auto"
@@ -88,15 +116,9 @@ def memory(config: SiteConfig, facts: Memory, *, filled: bool) -> Iterator[Findi
     needed = BASE + under_way + contexts + store + tables
     shown = f"its tables {show_size(tables)}, under way {show_size(under_way)}, compression {show_size(contexts)}"
     parts = f"store.{key} {show_size(store)}, {shown}, itself the rest"
-    needs = f"the site may take {show_size(needed)} ({parts})"
     # Of a very large disk store the tables are more than its cache: then that alone would not help.
     lower = f"lower store.{'size' if tables > store else key}, or tunnel.memory and tunnel.unacked"
-    if facts.limit is not None and facts.limit < needed:
-        found = f"{needs}; this control group allows {show_size(facts.limit)}"
-        enough = -(-(needed + len(config.peers) * LANES * LANE) >> 20)
-        yield problem(MEMORY, found, f"{lower}; or MemoryMax={enough}M in the unit, --memory of a container")
-    to_come = under_way + contexts + tables if filled else needed
-    yield _free_memory(facts.available, to_come, needs, lower, filled=filled)
+    return _Need(needed, store, f"the site may take {show_size(needed)} ({parts})", lower)
 
 
 def _tables(config: SiteConfig) -> int:
@@ -118,14 +140,15 @@ def index(config: SiteConfig, facts: Memory) -> Iterator[Finding]:
         yield attention(STORE, found, "lower store.size, or raise chunking.average, or add memory")
 
 
-def _free_memory(available: int | None, wanted: int, needs: str, lower: str, *, filled: bool) -> Finding:
-    beside = " beside the running site's store" if filled else ""
+def _free_memory(available: int | None, need: _Need, *, filled: bool) -> Finding:
+    wanted, beside = (need.all - need.store - BASE, " beside the running site's store") if filled else (need.all, "")
     if available is None:
-        return attention(MEMORY, f"{needs}; how much is free is not told", f"see that {show_size(wanted)} are free")
+        free = f"see that {show_size(wanted)} are free"
+        return attention(MEMORY, f"{need.words}; how much is free is not told", free)
     if available < wanted:
-        found = f"{needs}; only {show_size(available)} are free{beside}"
-        return problem(MEMORY, found, f"{lower}; or free {show_size(wanted - available)} of memory")
-    return ok(MEMORY, f"{needs}; {show_size(available)} are free{beside}")
+        found = f"{need.words}; only {show_size(available)} are free{beside}"
+        return problem(MEMORY, found, f"{need.lower}; or free {show_size(wanted - available)} of memory")
+    return ok(MEMORY, f"{need.words}; {show_size(available)} are free{beside}")
 
 
 def disk(config: SiteConfig, facts: Disk | NoDisk | None, again: str = "") -> Iterator[Finding]:

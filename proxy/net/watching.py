@@ -17,7 +17,7 @@ from proxy.net.survey import outline
 from proxy.net.threads import started_thread
 from proxy.observe import codes
 from proxy.observe.answers import Event, Severity
-from proxy.observe.codes import code_named
+from proxy.observe.codes import Code, code_named
 from proxy.observe.history import History
 from proxy.observe.journal import EVENTS_MAX, Journal
 from proxy.observe.steps import Key, Row, begins
@@ -54,6 +54,8 @@ class Watching:
         """`keeper`: None keeps history in memory only."""
         self.ticked: list[Callable[[], None]] = []
         """Called once a second, when the watch has been fed."""
+        self.known: list[tuple[Code, str, str]] = []
+        """What is known of this host before the start, and noted by it: code, words, remedy."""
         self._site = site
         self._keeper = keeper
         self._waiting = started_thread("history-end")  # a thread that waits for the keeper, at the end
@@ -79,6 +81,8 @@ class Watching:
         note(codes.STARTED, "site", f"the site {self._site.config.site.name} has started", now)
         self._note_end(kept, now)
         self._note_file(kept, now)
+        for code, words, remedy in self.known:
+            note(code, "site", words, now, remedy=remedy)
         if kept.set_aside is not None:
             words = f"the history cannot be used ({kept.reason}) and is now {kept.set_aside}"
             note(codes.HISTORY_SET_ASIDE, "history", words, now)

@@ -248,6 +248,14 @@ NOT_ENDED = Code(
     " ran out; `isthmus doctor` tells how much the site may take",
     logged=True,
 )
+MEMORY_LIMITED = Code(
+    "IST-411",
+    _WARNING,
+    "The site's control group, which is that of its container or unit, allows less memory than the site may take by its"
+    " file. When it needs more, the kernel kills it.",
+    "allow more, or lower what the event names; then restart the site",
+    logged=True,
+)
 NOT_REDUCED = Code(
     "IST-501",
     _WARNING,

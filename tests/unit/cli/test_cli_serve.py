@@ -57,6 +57,15 @@ from proxy.cli import main
 main()
 """
 
+LIMITED = """
+from proxy.cli import main
+from proxy.doctor import host
+from proxy.doctor.facts import Memory
+
+host.memory = lambda: Memory(None, 300 << 20)
+main()
+"""
+
 TOLD_TO_END_WHILE_WALKING = """
 import os, signal
 from dedupstore import opening
@@ -155,6 +164,18 @@ def test_told_to_reload_before_it_is_ready(isthmus: Isthmus, local_pair: Path, s
     until(lambda: "read anew" in isthmus("events", local_pair / "west.toml").stdout)
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE) == 0
+
+
+def test_a_control_group_that_allows_less_than_the_site_may_take(
+    isthmus: Isthmus, local_pair: Path, serve: Start
+) -> None:
+    """It was killed again and again, and only `doctor` could have told why."""
+    west = local_pair / "west.toml"
+    (line,) = (each for each in wait_ready(serve(west, "-c", LIMITED)) if "IST-411" in each["message"])
+    assert "the site may take 830 MiB (store.cache 160 MiB, " in line["message"]
+    assert "this control group allows 300 MiB; lower store.cache, or tunnel.memory and" in line["message"]
+    assert line["level"] == "warning"
+    assert "MemoryMax=" in isthmus("events", west).stdout
 
 
 def test_told_to_end_while_it_walks_its_index(isthmus: Isthmus, local_pair: Path, serve: Start, ready: Ready) -> None:
