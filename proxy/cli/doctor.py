@@ -235,6 +235,7 @@ def _of_host(site: SiteConfig, status: dict[str, Any]) -> Iterator[Finding]:
     _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)  # a site takes what it may
     filled = as_dict(status.get("store")).get("prepared") is True
     yield from resources.descriptors(site, limit)
+    yield from resources.processors(host.processors())
     memory = host.memory()
     yield from resources.memory(site, memory, filled=filled)
     yield from resources.index(site, memory)

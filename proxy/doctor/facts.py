@@ -41,6 +41,15 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class Processors:
+    """What this process may use."""
+
+    cores: int
+    quota: float | None
+    """Cores' worth of time that the control group allows, the least of it and those above it; None if all."""
+
+
+@dataclass(frozen=True, slots=True)
 class Disk:
     """Where a disk store lies, or would. Bytes."""
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from proxy.doctor.facts import Clock, Disk, Kernel, Limits, Memory, NoDisk
+from proxy.doctor.facts import Clock, Disk, Kernel, Limits, Memory, NoDisk, Processors
 from proxy.files import in_the_way, nearest, present
 
 ROOT = Path("/")
@@ -40,8 +40,16 @@ def kernel(root: Path = ROOT, release: str | None = None) -> Kernel:
 
 def memory(root: Path = ROOT) -> Memory:
     """What is available, and the control group's limit of this process."""
-    limits = [limit for path in _limit_files(root) if (limit := _number(path)) is not None and limit < _NO_LIMIT]
+    names = "memory.max", "memory.limit_in_bytes"
+    told = (_number(group / name) for group in _groups(root, "memory") for name in names)
+    limits = (limit for limit in told if limit is not None and limit < _NO_LIMIT)
     return Memory(_available(root / "proc/meminfo"), min(limits, default=None))
+
+
+def processors(root: Path = ROOT) -> Processors:
+    """The cores of this process, and the control group's limit of its time."""
+    quotas = (quota for group in _groups(root, "cpu") if (quota := _quota(group)) is not None)
+    return Processors(len(os.sched_getaffinity(0)), min(quotas, default=None))
 
 
 def disk(path: Path) -> Disk | NoDisk:
@@ -121,17 +129,22 @@ def _modules(directory: Path) -> tuple[str, ...]:
     return tuple(sorted(path.name.split(".")[0].removeprefix("tcp_") for path in found))
 
 
-def _limit_files(root: Path) -> Iterable[Path]:
-    """Of the process's control group and of all above it, by both versions of control groups."""
+def _groups(root: Path, controller: str) -> Iterable[Path]:
+    """The process's control group and all above it, by both versions of control groups."""
     for line in _text(root / "proc/self/cgroup").splitlines():
         number, controllers, place = line.split(":", 2)
-        one = "memory" in controllers.split(",")
-        if not one and number != "0":
-            continue
-        base = root / "sys/fs/cgroup" / ("memory" if one else "")
-        name = "memory.limit_in_bytes" if one else "memory.max"
-        steps = Path(place.strip("/"))
-        yield from (base / step / name for step in (steps, *steps.parents))
+        one = controller in controllers.split(",")
+        if one or number == "0":
+            steps = Path(place.strip("/"))
+            yield from (root / "sys/fs/cgroup" / (controller if one else "") / step for step in (steps, *steps.parents))
+
+
+def _quota(group: Path) -> float | None:
+    """Microseconds of each period, which version 2 writes behind it: "max" is all of them, and so is -1."""
+    words = _text(group / "cpu.max").split() or [
+        word for name in ("cpu.cfs_quota_us", "cpu.cfs_period_us") for word in _text(group / name).split()
+    ]
+    return int(words[0]) / int(words[1]) if len(words) == 2 and all(word.isdecimal() for word in words) else None
 
 
 def _available(meminfo: Path) -> int | None:

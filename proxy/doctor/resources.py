@@ -1,4 +1,4 @@
-"""The user, file descriptors, memory and disk, against what the configuration may come to need."""
+"""The user, file descriptors, CPU, memory and disk, against what the configuration may come to need."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,12 +6,13 @@ from pathlib import Path
 
 from dedupstore.fitting import LEAST_BYTES, containers_of
 from proxy.config.model import SiteConfig
-from proxy.doctor.facts import Disk, Memory, NoDisk
+from proxy.doctor.facts import Disk, Memory, NoDisk, Processors
 from proxy.doctor.findings import Finding, attention, ok, problem
 from proxy.doctor.wording import size as show_size
 
 USER = "user"
 DESCRIPTORS = "file descriptors"
+CPU = "CPU"
 MEMORY = "memory"
 STORE = "store"
 HISTORY = "history"
@@ -77,6 +78,19 @@ def needed_descriptors(config: SiteConfig, streams: int) -> int:
     door = AT_THE_DOOR if config.tunnel.listen else 0
     lanes = len(config.peers) * (LANE_DESCRIPTORS * LANES + ATTEMPTS)
     return directions * streams + lanes + listeners + door + VISITORS + OWN
+
+
+def processors(facts: Processors) -> Iterator[Finding]:
+    """A quota is time of all threads together; who has used it up stands still until the next period."""
+    has = "1 core" if facts.cores == 1 else f"{facts.cores} cores"
+    if facts.quota is not None:
+        has += f", of which this control group allows the time of {facts.quota:.3g}"
+    if facts.quota is None or facts.quota >= 1:
+        yield ok(CPU, f"{has}; the site uses one for its loop, and some of a second for disks")
+        return
+    costs = "the site carries that much less, and whenever it is used up, all streams stand still for up to 100 ms"
+    remedy = "allow two or more (CPUQuota=200% in the unit, --cpus 2 of a container), or set no quota"
+    yield attention(CPU, f"{has}: {costs}", remedy)
 
 
 @dataclass(frozen=True, slots=True)

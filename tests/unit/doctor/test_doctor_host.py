@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from proxy.doctor import host
-from proxy.doctor.facts import Disk, Memory, NoDisk
+from proxy.doctor.facts import Disk, Memory, NoDisk, Processors
 from tests.nobody import directory_of_nobody
 
 FILES = {
@@ -68,6 +68,25 @@ def test_memory(root: Path, groups: str, files: dict[str, str], limit: int | Non
     for name, text in files.items():
         write(root / "sys/fs/cgroup" / name, text + "\n")
     assert host.memory(root) == Memory(1000 * 1024, limit)
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "quota"),
+    [
+        ("0::/a/b\n", {"a/b/cpu.max": "max 100000", "a/cpu.max": "150000 100000"}, 1.5),
+        ("0::/a/b\n", {"a/b/cpu.max": "20000 40000", "a/cpu.max": "150000 100000"}, 0.5),
+        ("0::/\n", {"cpu.max": "max 100000"}, None),
+        ("0::/\n", {}, None),
+        ("3:cpu,cpuacct:/a\n0::/\n", {"cpu/a/cpu.cfs_quota_us": "25000", "cpu/a/cpu.cfs_period_us": "100000"}, 0.25),
+        ("3:cpu,cpuacct:/a\n", {"cpu/a/cpu.cfs_quota_us": "-1", "cpu/a/cpu.cfs_period_us": "100000"}, None),
+        ("3:cpuset:/a\n", {"cpu/a/cpu.cfs_quota_us": "25000", "cpu/a/cpu.cfs_period_us": "100000"}, None),
+    ],
+)
+def test_processors(root: Path, groups: str, files: dict[str, str], quota: float | None) -> None:
+    write(root / "proc/self/cgroup", groups)
+    for name, text in files.items():
+        write(root / "sys/fs/cgroup" / name, text + "\n")
+    assert host.processors(root) == Processors(len(os.sched_getaffinity(0)), quota)
 
 
 def test_a_disk(tmp_path: Path) -> None:
@@ -133,3 +152,4 @@ def test_this_host() -> None:
     """Whatever it says, reading it raises nothing."""
     assert host.kernel() == host.kernel()
     assert host.memory().limit is None or host.memory().limit
+    assert host.processors() == host.processors()

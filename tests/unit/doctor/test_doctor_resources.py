@@ -1,4 +1,4 @@
-"""Descriptors, memory and disk against what the configuration may come to need."""
+"""Descriptors, CPU, memory and disk against what the configuration may come to need."""
 
 import ctypes
 import os
@@ -10,7 +10,7 @@ import pytest
 
 from proxy.config.model import SiteConfig
 from proxy.descriptors import SPARED
-from proxy.doctor.facts import Disk, Memory, NoDisk
+from proxy.doctor.facts import Disk, Memory, NoDisk, Processors
 from proxy.doctor.findings import Finding, Level
 from proxy.doctor.host import unwritable
 from proxy.doctor.resources import (
@@ -25,6 +25,7 @@ from proxy.doctor.resources import (
     index,
     memory,
     needed_descriptors,
+    processors,
 )
 from proxy.reduction.comparison import AT_ONCE, Comparison
 from proxy.reduction.contexts import ContextReader, ContextWriter
@@ -78,6 +79,27 @@ def test_descriptors_that_do_not_even_suffice_for_few_streams(east: SiteConfig) 
 def only(findings: list[Finding]) -> Finding:
     (finding,) = findings
     return finding
+
+
+@pytest.mark.parametrize(
+    ("facts", "found"),
+    [
+        (Processors(1, None), "1 core; "),
+        (Processors(8, None), "8 cores; "),
+        (Processors(8, 1.5), "8 cores, of which this control group allows the time of 1.5; "),
+    ],
+)
+def test_a_core_and_more(facts: Processors, found: str) -> None:
+    finding = only(list(processors(facts)))
+    assert finding.level is Level.OK
+    assert finding.found == f"{found}the site uses one for its loop, and some of a second for disks"
+
+
+def test_less_than_a_core() -> None:
+    finding = only(list(processors(Processors(2, 0.5))))
+    assert finding.level is Level.ATTENTION
+    assert finding.found.startswith("2 cores, of which this control group allows the time of 0.5: the site carries")
+    assert finding.remedy.startswith("allow two or more (CPUQuota=200% in the unit, --cpus 2 of a container)")
 
 
 UNDER_WAY = 256 * MIB
