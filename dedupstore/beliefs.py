@@ -37,8 +37,8 @@ class Beliefs:
         self._bits: dict[tuple[bytes, int], int] = {}
         self.peers: dict[bytes, PeerNote] = {}
 
-    def belief(self, peer: bytes, container: int) -> int:
-        """Bit i says that the peer holds entry i of the container."""
+    def belief(self, peer: bytes, container: int) -> int | None:
+        """Bit i says that the peer holds entry i of the container. None: that cannot be told now."""
         return self._bits.get((peer, container), 0)
 
     def believe(self, peer: bytes, container: int, bits: int) -> None:
@@ -119,15 +119,14 @@ class RecordedBeliefs(Beliefs):
         self._disbelieved: set[bytes] = set()
         self._under_way = _NOTHING  # what is being recorded
 
-    def belief(self, peer: bytes, container: int) -> int:
+    def belief(self, peer: bytes, container: int) -> int | None:
         """As Beliefs says."""
         bits = self._bits.get((peer, container))
         if bits is None:
             outdated = peer in self._disbelieved or peer in self._under_way.disbelieved or peer not in self.peers
             bits = 0 if outdated else self._recorded(peer, container)
-            if bits is None:
-                return 0
-            self._hold(peer, container, bits)
+            if bits is not None:
+                self._hold(peer, container, bits)
         return bits
 
     def believe(self, peer: bytes, container: int, bits: int) -> None:

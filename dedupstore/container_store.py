@@ -217,7 +217,7 @@ class ContainerStore(ABC):
         with self._lock:
             self._roster.unpin(container)
 
-    def belief(self, peer: bytes, container: int) -> int:
+    def belief(self, peer: bytes, container: int) -> int | None:
         """As ChunkStore says."""
         with self._lock:
             return self._beliefs.belief(peer, container) if container in self._roster else 0

@@ -155,6 +155,8 @@ class DiskCache(ContainerStore):
         return None
 
     def _recorded_belief(self, peer: bytes, container: int) -> int | None:
+        if not self._settled(container):  # belief is recorded with the container, or after it
+            return 0
         if self._is_away:
             return None
         try:

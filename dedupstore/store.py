@@ -160,8 +160,8 @@ class ChunkStore(Protocol):
     def unpin(self, container: int) -> None:
         """Undo one `pin`."""
 
-    def belief(self, peer: bytes, container: int) -> int:
-        """Bit i says that the store `peer` holds entry i of the container. 0 if unknown.
+    def belief(self, peer: bytes, container: int) -> int | None:
+        """Bit i says that the store `peer` holds entry i of the container. None: what is recorded cannot be asked now.
 
         `peer`, here and below, has 16 bytes, the first 8 of which name the site whose store it is.
         """

@@ -103,9 +103,14 @@ class Holdings:
         if bits is None:
             if len(self._bits) >= _CACHED_CONTAINERS:
                 self._bits.clear()
-            bits = self._bits[container] = self._store.belief(self._peer_store, container)
+            bits = self._store.belief(self._peer_store, container)
+            if bits is None:  # the disk is away
+                return 0
+            self._bits[container] = bits
         return bits
 
     def _set(self, container: int, bits: int) -> None:
-        self._bits[container] = bits
-        self._store.believe(self._peer_store, container, bits)
+        """To be called behind `_container`: what that could not tell is not to be written over."""
+        if container in self._bits:
+            self._bits[container] = bits
+            self._store.believe(self._peer_store, container, bits)

@@ -111,7 +111,7 @@ def be_busy(store: ChunkStore, reader: Reader) -> tuple[int, int]:
         place = store.put(name, data)
         if place is not None:
             names.append(name)
-            store.believe(b"p" * 16, place[0], store.belief(b"p" * 16, place[0]) | 1 << place[1])
+            store.believe(b"p" * 16, place[0], (store.belief(b"p" * 16, place[0]) or 0) | 1 << place[1])
         reads += look(store, draw.choice(names[-3000:]), reader)
         while reader.wanted.qsize() > 20 or store.unwritten > 8 << 20:
             loads += look_again(store, reader)

@@ -387,7 +387,7 @@ class DiskMachine(StoreMachine):
             container, entries = self.displaced
             self.containers = dict(sorted({container: entries, **self.containers}.items()))
             for peer in PEERS:
-                self.beliefs[peer, container] = self.store.belief(peer, container)
+                self.beliefs[peer, container] = self.store.belief(peer, container) or 0
         self.written = set(self.containers)
         self.last = max(self.containers, default=0)
 

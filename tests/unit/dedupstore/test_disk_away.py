@@ -74,10 +74,19 @@ def test_while_the_disk_gives_nothing_belief_is_not_looked_up(
     with monkeypatch.context() as patch:
         patch.setattr(Index, "belief", lambda *_: pytest.fail("the index was asked"))
         assert store.find(name_of(0)) == (1, 0)
-        assert store.belief(PEER, 1) == 0
+        assert store.belief(PEER, 1) is None
     comes_back(store, disk, clock)
     assert store.belief(PEER, 1) == 0b101
     store.close()
+
+
+def test_of_what_is_being_filled_no_belief_is_recorded_yet(full: ChunkStore, disk: Disk) -> None:
+    """So it need not be looked up."""
+    place = put(full, 1000)
+    assert place is not None
+    full.remember(PEER, b"epoch--1")
+    goes_away(full, disk)
+    assert full.belief(PEER, place[0]) == 0
 
 
 def test_a_disk_that_is_back_after_two_seconds_has_cost_nothing(full: ChunkStore, disk: Disk, clock: Clock) -> None:

@@ -55,6 +55,25 @@ def test_more_containers_than_are_cached(store: ChunkStore) -> None:
     assert not holdings.holds((3, 4))
 
 
+def test_what_a_disk_that_is_away_cannot_tell_is_neither_kept_nor_written_over(
+    store: ChunkStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the rest of the tunnel's life nothing was believed of a container that was asked about meanwhile. And the
+    first chunk that was exchanged then took the place of all that the store had written down."""
+    Holdings(store, b"peer").add(HERE)
+    holdings = Holdings(store, b"peer")
+    with monkeypatch.context() as away:
+        away.setattr(store, "belief", lambda *_: None)
+        assert not holdings.holds(HERE)
+        holdings.add(THERE)
+        holdings.add_all([THERE])
+        holdings.doubt(THERE)
+    assert holdings.holds(HERE)
+    assert Holdings(store, b"peer").holds(HERE)
+    holdings.add(THERE)
+    assert holdings.holds_all(HERE, 2)
+
+
 def test_no_more_containers_are_cached_than_is_said(store: ChunkStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store of terabytes has hundreds of thousands; whoever is asked again was forgotten."""
     holdings, asked = Holdings(store, b"peer"), Mock(return_value=0)
