@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from dedupstore import open_store
 from dedupstore.store import ChunkStore
 from tests.conformance.filling import fill
 from tests.unit.dedupstore.failing_disk import Clock, Disk
-from tests.unit.dedupstore.stores import FIVE, SIZE, opened
+from tests.unit.dedupstore.stores import FIVE, opened
 
 
 @pytest.fixture
@@ -38,6 +37,6 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
 
 @pytest.fixture
 def store(tmp_path: Path, clock: Clock, disk: Disk) -> Iterator[ChunkStore]:
-    opened = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
-    yield opened
-    opened.close()
+    store = opened(tmp_path, clock=clock)
+    yield store
+    store.close()

@@ -28,10 +28,14 @@ class Disk:
         writes did."""
         self.reads = 0
         """How many reads were tried."""
+        self.bad = range(0)
+        """Slots that cannot be written."""
         self.room: int | None = None
         """No file may grow beyond this."""
+        self.full = False
+        """Nothing can be written where no bytes are yet."""
         self.no_room = errno.ENOSPC
-        """Why."""
+        """Why, in both cases."""
         self.free_slots = 0
         """What it says that it has left."""
         self.short_writes = False
@@ -43,13 +47,12 @@ class Disk:
 
     def pwrite(self, file: int, data: memoryview, offset: int) -> int:
         self._look(file, len(data), offset)
-        if self.write_error:
+        if error := self.write_error or (errno.EIO if offset // CONTAINER_BYTES in self.bad else 0):
             self.errors += 1
-            raise OSError(self.write_error, os.strerror(self.write_error))
-        if self.room is not None and offset + len(data) > self.room:
-            if offset >= self.room:
-                raise OSError(self.no_room, os.strerror(self.no_room))
-            data = data[: self.room - offset]
+            raise OSError(error, os.strerror(error))
+        if (self.room is not None and offset >= self.room) or (self.full and is_hole(file, offset)):
+            raise OSError(self.no_room, os.strerror(self.no_room))
+        data = data[: None if self.room is None else self.room - offset]
         if self.short_writes:
             data = data[: max(1, len(data) // 2)]
         return os.pwrite(file, data, offset)
@@ -70,11 +73,21 @@ class Disk:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 
 
+def is_hole(file: int, offset: int) -> bool:
+    """Whether a write there takes room."""
+    return offset >= os.fstat(file).st_size or os.lseek(file, offset, os.SEEK_DATA) != offset
+
+
 class Clock:
     now = 1_700_000_000.0
 
     def __call__(self) -> float:
         return self.now
+
+
+def due(store: ChunkStore) -> bool:
+    """Whether it wants to write: asked anew each time, also in the eyes of a type checker."""
+    return store.write_due
 
 
 def gives_back_all(store: ChunkStore) -> None:
@@ -83,3 +96,10 @@ def gives_back_all(store: ChunkStore) -> None:
     fill(store, numbers)
     assert [fetch(store, name_of(number)) for number in numbers] == [chunk(number) for number in numbers]
     assert healthy(store)
+
+
+def evict_from_cache(store: ChunkStore) -> None:
+    """Load so many containers that the first one is no longer in memory."""
+    for number in range(A_CONTAINER, A_CONTAINER * SLOTS, A_CONTAINER):
+        if store.find(name_of(number)):
+            fetch(store, name_of(number))

@@ -1,5 +1,6 @@
 """Places that lead to containers which do not have the chunk: it is missed, and nobody has it loaded for ever."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from struct import Struct
@@ -7,11 +8,11 @@ from struct import Struct
 import lmdb
 import pytest
 
-from dedupstore import container_store, open_store, verify_store
+from dedupstore import container_store
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, healthy, held, name_of, put
-from tests.unit.dedupstore.stores import FIVE, SIZE, opened, put_in_index
+from tests.unit.dedupstore.stores import FIVE, edit, opened, put_in_index, verified
 
 ASTRAY = name_of(0)
 """Of the first container."""
@@ -108,13 +109,13 @@ def test_verifying_finds_a_chunk_that_the_index_does_not_lead_to(filled: Path, s
     """Its container says that there should be one more."""
     spoil(filled)
     rest = len(FIVE) - 1
-    assert verify_store(filled, SIZE, 32 << 20)[:3] == (rest, 1, False)
+    assert verified(filled)[:3] == (rest, 1, False)
     store = opened(filled)
     assert held(store, FIVE) == list(FIVE)[1:]
     assert store.figures().chunks == rest
     assert [fetch(store, name_of(number)) for number in FIVE[1:]] == [chunk(number) for number in FIVE[1:]]
     store.close()
-    assert verify_store(filled, SIZE, 32 << 20)[:3] == (rest, 0, True)
+    assert verified(filled)[:3] == (rest, 0, True)
 
 
 def test_a_chunk_that_was_stored_anew_is_not_missed_where_it_was(filled: Path) -> None:
@@ -124,18 +125,16 @@ def test_a_chunk_that_was_stored_anew_is_not_missed_where_it_was(filled: Path) -
         loaded(store, ASTRAY)
     put(store, 0)
     store.close()
-    assert verify_store(filled, SIZE, 32 << 20)[:3] == (len(FIVE), 0, True)
+    assert verified(filled)[:3] == (len(FIVE), 0, True)
 
 
 def test_verifying_counts_all_that_goes_with_a_container(filled: Path) -> None:
     """Also if a place leads to it that belongs elsewhere."""
     lead_to(filled, 3)
-    with (filled / "containers").open("r+b") as file:
-        file.seek(3 * CONTAINER_BYTES)
-        file.write(bytes(8))
+    edit(filled / "containers", 3 * CONTAINER_BYTES, bytes(8))
     rest = len(FIVE) - A_CONTAINER - 1
-    assert verify_store(filled, SIZE, 32 << 20)[:3] == (rest, A_CONTAINER + 1, False)
-    assert verify_store(filled, SIZE, 32 << 20)[:3] == (rest, 0, True)
+    assert verified(filled)[:3] == (rest, A_CONTAINER + 1, False)
+    assert verified(filled)[:3] == (rest, 0, True)
 
 
 @pytest.mark.parametrize("small", [4096, 64 << 10])
@@ -146,13 +145,11 @@ def test_a_container_of_which_little_is_left_can_lose_a_chunk(tmp_path: Path, sm
     put(store, 0, small)
     put(store, 1, small)
     store.close()
-    with (tmp_path / "containers").open("r+b") as file:
-        file.seek(CONTAINER_BYTES + 40960)
-        file.write(b"?" * 8)
-    assert verify_store(tmp_path, SIZE, 32 << 20) == (2, 1, False, ())
+    edit(tmp_path / "containers", CONTAINER_BYTES + 40960, b"?" * 8)
+    assert verified(tmp_path) == (2, 1, False, ())
     of_another_name(tmp_path, name_of(0, small))
-    assert verify_store(tmp_path, SIZE, 32 << 20) == (1, 1, False, ())
-    assert verify_store(tmp_path, SIZE, 32 << 20) == (1, 0, True, ())
+    assert verified(tmp_path) == (1, 1, False, ())
+    assert verified(tmp_path) == (1, 0, True, ())
     store = opened(tmp_path)
     assert (store.figures().chunks, store.figures().used_bytes) == (1, small)
     store.close()
@@ -183,13 +180,11 @@ def counts_otherwise(path: Path, field: int, bit: int) -> None:
 def test_verifying_counts_a_container_anew(filled: Path, field: int, bit: int, bad: int) -> None:
     """Of one that was to have fewer chunks than went, the row could not be written, nor anything else, for ever."""
     counts_otherwise(filled, field, bit)
-    with (filled / "containers").open("r+b") as file:
-        for entry in range(bad):
-            file.seek(CONTAINER_BYTES + 40960 + entry * LARGE)
-            file.write(b"?" * 8)
+    for entry in range(bad):
+        edit(filled / "containers", CONTAINER_BYTES + 40960 + entry * LARGE, b"?" * 8)
     rest = len(FIVE) - bad
-    assert verify_store(filled, SIZE, 32 << 20) == (rest, bad, not bad, ())
-    assert verify_store(filled, SIZE, 32 << 20) == (rest, 0, True, ())
+    assert verified(filled) == (rest, bad, not bad, ())
+    assert verified(filled) == (rest, 0, True, ())
     store = opened(filled)
     assert (store.figures().chunks, store.figures().used_bytes) == (rest, rest * LARGE)
     store.close()
@@ -198,9 +193,7 @@ def test_verifying_counts_a_container_anew(filled: Path, field: int, bit: int, b
 @pytest.mark.parametrize(("field", "bit"), [(1, 8), (2, 1 << 21)], ids=["chunks", "bytes"])
 def test_a_container_loses_more_than_its_row_counts(filled: Path, field: int, bit: int) -> None:
     counts_otherwise(filled, field, bit)
-    with (filled / "containers").open("r+b") as file:
-        file.seek(CONTAINER_BYTES + 40960)
-        file.write(b"?" * (12 * LARGE))
+    edit(filled / "containers", CONTAINER_BYTES + 40960, b"?" * (12 * LARGE))
     store = opened(filled)
     for number in range(12):
         with pytest.raises(ChunkInvalid):
@@ -213,51 +206,34 @@ def test_a_container_loses_more_than_its_row_counts(filled: Path, field: int, bi
     store.close()
 
 
-def take_older(filled: Path, other: Path, numbers: range) -> None:
+def take_older(filled: Path, numbers: range) -> None:
     """The first slot never took its container, and has an older one of the same id from before a crash."""
-    store = open_store("disk", SIZE, other, cache_bytes=32 << 20)
+    other = filled.parent / "other"
+    store = opened(other)
     fill(store, numbers)
     store.close()
-    with (other / "containers").open("rb") as source, (filled / "containers").open("r+b") as slot:
-        source.seek(CONTAINER_BYTES)
-        slot.seek(CONTAINER_BYTES)
-        slot.write(source.read(CONTAINER_BYTES))
+    with (other / "containers").open("rb") as source:
+        edit(filled / "containers", CONTAINER_BYTES, os.pread(source.fileno(), CONTAINER_BYTES, CONTAINER_BYTES))
 
 
-@pytest.fixture
-def stale(filled: Path, tmp_path: Path) -> Path:
-    take_older(filled, tmp_path / "other", range(1000, 1000 + A_CONTAINER))
-    return filled
-
-
-@pytest.mark.parametrize("first", [1, A_CONTAINER, A_CONTAINER + 3])
-def test_verifying_finds_an_older_container_with_what_others_have(filled: Path, tmp_path: Path, first: int) -> None:
-    """After the crash its chunks were sent again."""
-    take_older(filled, tmp_path / "other", range(first, first + A_CONTAINER))
+@pytest.mark.parametrize("first", [1, A_CONTAINER, A_CONTAINER + 3, 1000])
+def test_verifying_finds_an_older_container_of_the_same_id(filled: Path, first: int) -> None:
+    """Also where others have its chunks, which were sent again after the crash."""
+    take_older(filled, range(first, first + A_CONTAINER))
     rest = len(FIVE) - A_CONTAINER
-    assert verify_store(filled, SIZE, 32 << 20)[:3] == (rest, A_CONTAINER, False)
-    assert verify_store(filled, SIZE, 32 << 20)[:3] == (rest, 0, True)
+    assert verified(filled)[:3] == (rest, A_CONTAINER, False)
+    assert verified(filled)[:3] == (rest, 0, True)
     store = opened(filled)
     assert held(store, FIVE) == list(FIVE)[A_CONTAINER:]
     assert store.figures().chunks == rest
     store.close()
 
 
-def test_an_older_container_of_the_same_id_has_nothing_of_it(stale: Path) -> None:
-    store = opened(stale)
+def test_an_older_container_of_the_same_id_has_nothing_of_it(filled: Path) -> None:
+    take_older(filled, range(1000, 1000 + A_CONTAINER))
+    store = opened(filled)
     for number in range(A_CONTAINER):
         with pytest.raises(ChunkMissing):
             loaded(store, name_of(number))
     assert held(store, FIVE) == list(FIVE)[A_CONTAINER:]
-    store.close()
-
-
-def test_verifying_finds_an_older_container_of_the_same_id(stale: Path) -> None:
-    rest = len(FIVE) - A_CONTAINER
-    found = verify_store(stale, SIZE, 32 << 20)
-    assert (found.sound, found.dropped, found.whole) == (rest, A_CONTAINER, False)
-    found = verify_store(stale, SIZE, 32 << 20)
-    assert (found.sound, found.dropped, found.whole) == (rest, 0, True)
-    store = opened(stale)
-    assert store.figures().chunks == rest
     store.close()

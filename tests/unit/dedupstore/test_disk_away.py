@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from dedupstore import container_file, open_store
+from dedupstore import container_file
 from dedupstore.errors import ChunkAway, ChunkMissing
 from dedupstore.index import Index
 from dedupstore.store import ChunkStore
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of, put
 from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk
-from tests.unit.dedupstore.stores import SIZE
+from tests.unit.dedupstore.stores import opened
 
 PEER = b"p" * 16
 ALL = range(A_CONTAINER * SLOTS)
@@ -63,12 +63,12 @@ def test_while_the_disk_gives_nothing_belief_is_not_looked_up(
     tmp_path: Path, disk: Disk, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page of the index that the disk did not give ended the process (SIGBUS). And later it is as it was."""
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    store = opened(tmp_path, clock=clock)
     fill(store, ALL)
     store.remember(PEER, b"epoch--1")
     store.believe(PEER, 1, 0b101)
     store.close()
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    store = opened(tmp_path, clock=clock)
     fetch(store, name_of(0))
     goes_away(store, disk)
     with monkeypatch.context() as patch:
@@ -206,14 +206,14 @@ def test_a_disk_that_is_back_before_it_is_judged(
 
 
 def test_a_store_that_is_closed_meanwhile_is_warm_afterwards(tmp_path: Path, disk: Disk) -> None:
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20)
+    store = opened(tmp_path)
     fill(store, ALL)
     for number in WRITTEN[::A_CONTAINER]:
         fetch(store, name_of(number))
     goes_away(store, disk)
     store.close()
     disk.read_error = disk.write_error = 0
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20)
+    store = opened(tmp_path)
     assert healthy(store)
     assert [fetch(store, name_of(number)) for number in WRITTEN] == [chunk(number) for number in WRITTEN]
     store.close()

@@ -9,23 +9,16 @@ from typing import Any
 import lmdb
 import pytest
 
-from dedupstore import container_file, open_store, verify_store
+from dedupstore import container_file, open_store
 from dedupstore.errors import ChunkInvalid, ChunkMissing, Damaged, StoreUnusable
 from dedupstore.index import Index
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, healthy, held, name_of, put
 from tests.patience import PATIENCE
-from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk, gives_back_all
-from tests.unit.dedupstore.stores import FIVE, SIZE
+from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk, evict_from_cache, gives_back_all
+from tests.unit.dedupstore.stores import FIVE, damage, opened, verified
 
 ALL = range(A_CONTAINER * SLOTS)
-
-
-def evict_from_cache(store: ChunkStore) -> None:
-    """Load so many containers that the first one is no longer in memory."""
-    for number in range(A_CONTAINER, A_CONTAINER * SLOTS, A_CONTAINER):
-        if store.find(name_of(number)):
-            fetch(store, name_of(number))
 
 
 def test_writes_and_reads_in_parts_are_put_together(store: ChunkStore, disk: Disk) -> None:
@@ -234,7 +227,7 @@ def test_an_index_that_lmdb_gave_up_waits_for_a_restart(
 ) -> None:
     """It was said to be damaged, and that an empty one would take its place. And learning was tried again and again,
     though no try could succeed: each cost the oldest container."""
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    store = opened(tmp_path, clock=clock)
     fill(store, ALL)
     environments[0].error = lmdb_error(lmdb.PanicError, -30795)
     fill(store, range(100_000, 100_000 + A_CONTAINER))
@@ -251,19 +244,10 @@ def test_an_index_that_lmdb_gave_up_waits_for_a_restart(
         assert (store.alarms, store.write_due) == (alarm, False)
     assert [fetch(store, name_of(number)) for number in left] == [chunk(number) for number in left]
     store.close()
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    store = opened(tmp_path, clock=clock)
     assert set(held(store, ALL)).issuperset(left)
     assert healthy(store)
     store.close()
-
-
-def damage(path: Path, slot: int, offset: int) -> None:
-    """Flip a bit of the live file."""
-    with (path / "containers").open("r+b") as file:
-        file.seek(slot * CONTAINER_BYTES + offset)
-        byte = file.read(1)
-        file.seek(-1, os.SEEK_CUR)
-        file.write(bytes([byte[0] ^ 4]))
 
 
 def test_a_flipped_bit_is_caught_when_the_chunk_is_read(store: ChunkStore, tmp_path: Path) -> None:
@@ -298,15 +282,15 @@ def test_what_came_from_the_disk_is_read_together_up_to_a_flipped_bit(store: Chu
 
 
 def test_a_flipped_bit_stays_known_after_a_restart(clock: Clock, tmp_path: Path) -> None:
-    store = open_store("disk", SIZE, tmp_path, clock=clock)
+    store = opened(tmp_path, clock=clock)
     fill(store, range(A_CONTAINER))
     store.close()
     damage(tmp_path, 1, 40960 + 2 * LARGE + 77)
-    store = open_store("disk", SIZE, tmp_path, clock=clock)
+    store = opened(tmp_path, clock=clock)
     with pytest.raises(ChunkInvalid):
         fetch(store, name_of(2))
     store.close()
-    store = open_store("disk", SIZE, tmp_path, clock=clock)
+    store = opened(tmp_path, clock=clock)
     assert store.find(name_of(2)) is None
     fetch(store, name_of(1))
     assert store.find(name_of(2)) is None, "loading its container does not bring it back"
@@ -349,9 +333,9 @@ def test_a_disk_that_gives_nothing_is_not_verified(filled: Path, disk: Disk, mon
     with pytest.raises(
         StoreUnusable, match=f"store {filled} cannot be verified: the disk failed: Input/output error; "
     ):
-        verify_store(filled, SIZE, 32 << 20)
+        verified(filled)
     monkeypatch.undo()
-    assert verify_store(filled, SIZE, 32 << 20) == (len(FIVE), 0, True, ())
+    assert verified(filled) == (len(FIVE), 0, True, ())
 
 
 def test_verifying_drops_nothing_that_the_index_fails_to_name(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -361,10 +345,10 @@ def test_verifying_drops_nothing_that_the_index_fails_to_name(filled: Path, monk
         raise Damaged("the index is damaged")
 
     monkeypatch.setattr(Index, "find", failing)
-    found = verify_store(filled, SIZE, 32 << 20)
+    found = verified(filled)
     assert found[:3] == (0, 0, False)
     monkeypatch.undo()
-    assert verify_store(filled, SIZE, 32 << 20) == (len(FIVE), 0, True, ())
+    assert verified(filled) == (len(FIVE), 0, True, ())
 
 
 def test_prefetch_brings_the_next_container(store: ChunkStore) -> None:
@@ -383,7 +367,7 @@ def test_prefetch_brings_the_next_container(store: ChunkStore) -> None:
 def test_memory_is_made_ready_though_the_directory_was_moved(tmp_path: Path) -> None:
     """Or its disk is gone: how much of the index there is to be read ahead cannot be seen then."""
     place = tmp_path / "store"
-    store = open_store("disk", SIZE, place, cache_bytes=32 << 20)
+    store = opened(place)
     place.rename(tmp_path / "elsewhere")
     while store.prepare():
         pass

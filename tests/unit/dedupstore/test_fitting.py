@@ -14,7 +14,7 @@ from dedupstore.index import Index
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.copying import copy_with_holes
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, healthy, held, name_of, put
-from tests.unit.dedupstore.stores import FIVE, SIZE, opened
+from tests.unit.dedupstore.stores import FIVE, SIZE, edit, opened
 
 SLOTS = 11
 
@@ -221,9 +221,9 @@ def test_a_store_that_lost_most_of_its_chunks_keeps_the_others(path: Path) -> No
     for number in range(MAX_ENTRIES * 8):
         put(store, number, 8)
     store.close()
-    with (path / "containers").open("r+b") as file:
-        for slot in range(1, 8):
-            file.seek(slot * CONTAINER_BYTES + Layout.of(CONTAINER_BYTES).data_offset)
-            file.write(b"?" * 8 * MAX_ENTRIES)
+    for slot in range(1, 8):
+        edit(
+            path / "containers", slot * CONTAINER_BYTES + Layout.of(CONTAINER_BYTES).data_offset, b"?" * 8 * MAX_ENTRIES
+        )
     assert verify_store(path, SIZE) == (MAX_ENTRIES, 7 * MAX_ENTRIES, False, ())
     assert verify_store(path, SIZE) == (MAX_ENTRIES, 0, True, ())

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from dedupstore import open_store
 from dedupstore.change import Change
 from dedupstore.errors import ChunkMissing, DiskFull
 from dedupstore.index import Index
@@ -38,12 +37,12 @@ def test_a_full_disk_keeps_the_store_at_its_size(
 
 
 def test_a_disk_that_was_full_may_be_used_after_a_restart(disk: Disk, clock: Clock, tmp_path: Path) -> None:
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    store = opened(tmp_path, clock=clock)
     disk.room = 5 * CONTAINER_BYTES
     fill(store, range(A_CONTAINER * 6))
     store.close()
     disk.room = None
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    store = opened(tmp_path, clock=clock)
     assert healthy(store)
     fill(store, range(1000, 1000 + A_CONTAINER * SLOTS))
     assert store.figures().containers == SLOTS
@@ -119,7 +118,7 @@ def test_a_file_that_may_not_be_longer_is_not_tried_again(store: ChunkStore, dis
 
 def test_what_was_written_before_in_the_same_write_is_not_cut_off(disk: Disk, clock: Clock, tmp_path: Path) -> None:
     """Nor does the store shrink to what it held before."""
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    store = opened(tmp_path, clock=clock)
     disk.room = 4 * CONTAINER_BYTES
     fill(store, range(A_CONTAINER + 1))
     store.pin(3)
@@ -132,7 +131,7 @@ def test_what_was_written_before_in_the_same_write_is_not_cut_off(disk: Disk, cl
     assert [fetch(store, name_of(number)) for number in kept] == [chunk(number) for number in kept]
     store.unpin(3)
     store.close()
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    store = opened(tmp_path, clock=clock)
     assert healthy(store)
     assert held(store, range(A_CONTAINER * 4)) == kept
     store.close()

@@ -18,6 +18,7 @@ from dedupstore.index import Index
 from dedupstore.roster import Row
 from dedupstore.store import CONTAINER_BYTES
 from dedupstore.walk import problems
+from tests.unit.dedupstore.stores import spoil_pages
 
 MAP = 1 << 20
 PEER = b"a site, a store."
@@ -240,24 +241,12 @@ def test_a_file_in_its_place_is_no_index(path: Path) -> None:
         Index(path, MAP)
 
 
-def spoil(path: Path, name: bytes) -> None:
-    """Write over each page of the file that has this fingerprint in it."""
-    content = path.read_bytes()
-    position = content.find(name)
-    assert position > 0
-    with path.open("r+b") as file:
-        while position > 0:
-            file.seek(position // 4096 * 4096)
-            file.write(random.Random(1).randbytes(4096))
-            position = content.find(name, position + 1)
-
-
 def test_a_spoilt_page_is_noticed_by_a_walk_and_by_a_look(index: Index, path: Path) -> None:
     fill(index, range(1, 3))
     assert problems(path) == []
     index.close()
     name = container(1)[0].fingerprints[0]
-    spoil(path / "data.mdb", name)
+    spoil_pages(path / "data.mdb", name)
     spoilt = Index(path, MAP)
     assert problems(path)
     with pytest.raises(Damaged, match="the index is damaged"):
@@ -317,12 +306,12 @@ def test_what_a_disk_does_not_give_once_is_asked_for_again(
 ) -> None:
     failures = [OSError(errno.EIO, os.strerror(errno.EIO))] * times
 
-    def failing(file: str) -> list[str]:
+    def look(file: str) -> list[str]:
         if failures:
             raise failures.pop()
         return []
 
-    monkeypatch.setattr("lmdb.verify.verify", failing)
+    monkeypatch.setattr("lmdb.verify.verify", look)
     with nullcontext() if times == 1 else pytest.raises(OSError, match="Input/output error"):
         assert problems(path) == []
 

@@ -12,8 +12,7 @@ from dedupstore import open_store, purge_store
 from dedupstore.errors import StoreUnusable
 from dedupstore.lock import holder
 from tests.conformance.filling import held
-from tests.unit.dedupstore.stores import FIVE, SIZE, opened
-from tests.unit.dedupstore.test_opening import set_aside
+from tests.unit.dedupstore.stores import FIVE, SIZE, opened, set_aside
 
 
 def test_the_newest_copy_survives_a_clock_that_was_set_back(filled: Path) -> None:

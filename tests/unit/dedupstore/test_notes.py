@@ -6,7 +6,6 @@ import resource
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
@@ -16,9 +15,9 @@ from dedupstore.errors import DiskFull, StoreFault
 from dedupstore.index import Index
 from dedupstore.store import ChunkStore
 from tests.conformance.filling import A_CONTAINER, fill
-from tests.unit.dedupstore.stores import failing
+from tests.unit.dedupstore.failing_disk import due
+from tests.unit.dedupstore.stores import SIZE, failing, opened
 
-SIZE = 64 << 20
 PEER = b"a site, a store."
 WRITTEN, OPEN = 1, 2
 """Containers: the one that is on disk, and the one that is being filled."""
@@ -26,22 +25,18 @@ WRITTEN, OPEN = 1, 2
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[ChunkStore]:
-    opened = open_store("disk", SIZE, tmp_path / "store", cache_bytes=32 << 20)
-    fill(opened, range(A_CONTAINER + 1))
-    opened.remember(PEER, b"an epoch")
-    opened.write()
-    yield opened
-    opened.close()
-
-
-def due(store: ChunkStore) -> bool:
-    return store.write_due
+    store = opened(tmp_path / "store")
+    fill(store, range(A_CONTAINER + 1))
+    store.remember(PEER, b"an epoch")
+    store.write()
+    yield store
+    store.close()
 
 
 def after_a_power_cut(tmp_path: Path) -> ChunkStore:
     """What opens from the files as they lie there now."""
     shutil.copytree(tmp_path / "store", tmp_path / "later")
-    return open_store("disk", SIZE, tmp_path / "later", cache_bytes=32 << 20)
+    return opened(tmp_path / "later")
 
 
 def test_belief_about_a_container_on_disk_is_due_until_it_is_written(store: ChunkStore, tmp_path: Path) -> None:
@@ -61,14 +56,10 @@ def test_notes_survive_a_disk_that_is_gone_for_a_while(
 ) -> None:
     """It takes nothing, nor says how full it is, or how long a file: that passed for a defect, without an alarm, and
     they were lost."""
-
-    def gone(file: object) -> NoReturn:
-        raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
-
     store.believe(PEER, WRITTEN, 0b11)
     allowed = resource.getrlimit(resource.RLIMIT_FSIZE)
-    monkeypatch.setattr(os, "statvfs", gone)
-    monkeypatch.setattr(container_file, "fstat", gone)
+    monkeypatch.setattr(os, "statvfs", failing(errno.ENOTCONN))
+    monkeypatch.setattr(container_file, "fstat", failing(errno.ENOTCONN))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, allowed[1]))
     try:
         store.write()
@@ -169,7 +160,7 @@ def test_of_a_sites_many_stores_the_latest_stays_though_the_clock_was_set_back()
 
 def test_nothing_is_due_while_writing_rests_after_a_failure(store: ChunkStore, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
-        broken.setattr(container_file, "pwrite", failing)
+        broken.setattr(container_file, "pwrite", failing(errno.EIO))
         fill(store, range(100, 100 + A_CONTAINER * 2))
     assert store.alarms
     store.believe(PEER, WRITTEN, 1)

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import random
 import re
 import shutil
 import subprocess
@@ -13,25 +12,15 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from dedupstore import Verified, open_store, purge_store, verify_store
+from dedupstore import Verified, open_store, purge_store
 from dedupstore.disk import DiskStore
 from dedupstore.errors import ChunkMissing, StoreBusy, StoreUnusable
 from dedupstore.fingerprint import fingerprint
 from dedupstore.store import CONTAINER_BYTES
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of, put
-from tests.unit.dedupstore.stores import FIVE, SIZE, opened, put_in_index
+from tests.unit.dedupstore.stores import FIVE, SIZE, edit, opened, put_in_index, set_aside, spoil_pages, verified
 
 SLOTS = 11
-
-
-def set_aside(path: Path) -> list[str]:
-    return sorted(entry.name for entry in path.iterdir() if entry.name.startswith("set-aside-"))
-
-
-def edit(file: Path, offset: int, data: bytes) -> None:
-    with file.open("r+b") as opened_file:
-        opened_file.seek(offset)
-        opened_file.write(data)
 
 
 def with_hash(block: bytearray) -> bytes:
@@ -131,7 +120,7 @@ def test_copies_that_are_deleted_are_an_alarm_no_more(filled: Path) -> None:
     """Nobody has to restart for it, nor does the store have to learn something new."""
     (filled / "containers").write_bytes(b"foreign" * 100)
     now = 1_700_000_000.0
-    store = open_store("disk", SIZE, filled, cache_bytes=32 << 20, clock=lambda: now)
+    store = opened(filled, clock=lambda: now)
     for name in set_aside(filled):
         shutil.rmtree(filled / name)
     assert (len(store.alarms), store.write_due) == (2, False)
@@ -145,7 +134,7 @@ def test_copies_that_are_deleted_are_an_alarm_no_more(filled: Path) -> None:
 def test_copies_that_stay_are_looked_for_rarely(filled: Path) -> None:
     (filled / "containers").write_bytes(b"foreign" * 100)
     now = 1_700_000_000.0
-    store = open_store("disk", SIZE, filled, cache_bytes=32 << 20, clock=lambda: now)
+    store = opened(filled, clock=lambda: now)
     now += 120
     store.write()
     assert (len(store.alarms), store.write_due) == (2, False)
@@ -177,20 +166,14 @@ def test_a_store_whose_creation_was_interrupted_begins_anew(path: Path) -> None:
     store.close()
 
 
-def spoil_pages(path: Path, name: bytes) -> None:
-    """Write over each page of the index that has this fingerprint in it."""
-    data = path / "index" / "data.mdb"
-    content = data.read_bytes()
-    position = content.find(name)
-    assert position > 0
-    while position > 0:
-        edit(data, position // 4096 * 4096, random.Random(1).randbytes(4096))
-        position = content.find(name, position + 1)
+def spoil(path: Path) -> None:
+    """The pages of its index that lead to the first chunk."""
+    spoil_pages(path / "index" / "data.mdb", name_of(0))
 
 
 def test_a_spoilt_page_of_the_index_is_found_by_the_opening_after_the_next(filled: Path) -> None:
     """After an orderly close nobody walks the index: the page is noticed in use, and the next opening looks closely."""
-    spoil_pages(filled, name_of(0))
+    spoil(filled)
     store = opened(filled)
     assert healthy(store)
     assert store.find(name_of(0)) is None
@@ -212,32 +195,32 @@ def test_a_spoilt_page_of_the_index_is_found_at_once_after_a_crash(filled: Path,
     store = opened(filled)
     shutil.copytree(filled, tmp_path / "crashed")
     store.close()
-    spoil_pages(tmp_path / "crashed", name_of(0))
+    spoil(tmp_path / "crashed")
     store = opened(tmp_path / "crashed")
     assert "the index is damaged" in store.alarms[0]
     store.close()
 
 
 def test_verifying_walks_the_index_of_a_store_that_was_closed_in_order(filled: Path) -> None:
-    assert verify_store(filled, SIZE, 32 << 20) == Verified(len(FIVE), 0, True, ())
-    spoil_pages(filled, name_of(0))
-    found = verify_store(filled, SIZE, 32 << 20)
+    assert verified(filled) == Verified(len(FIVE), 0, True, ())
+    spoil(filled)
+    found = verified(filled)
     assert (found.sound, found.dropped, found.whole) == (0, 0, False)
     assert "could not be trusted (the index is damaged" in found.alarms[0]
-    found = verify_store(filled, SIZE, 32 << 20)
+    found = verified(filled)
     assert (found.whole, len(found.alarms)) == (True, 1), "that the copy still lies there is no new loss"
 
 
 def test_containers_that_are_lost_are_no_whole_store(filled: Path) -> None:
     os.truncate(filled / "containers", 3 * CONTAINER_BYTES + 50_000)
-    found = verify_store(filled, SIZE, 32 << 20)
+    found = verified(filled)
     assert (found.sound, found.dropped, found.whole) == (A_CONTAINER * 2, 0, False)
 
 
 def test_who_died_with_the_store_has_its_index_walked(filled: Path) -> None:
     """Even if it died before it noted in the index that it had opened it."""
     assert (filled / "lock").read_bytes().strip() == b""
-    spoil_pages(filled, name_of(0))
+    spoil(filled)
     (filled / "lock").write_text("process 1 on somewhere since long\n")
     store = opened(filled)
     assert "the index is damaged" in store.alarms[0]
@@ -251,7 +234,7 @@ def test_an_index_that_was_not_closed_in_order_is_walked_whatever_the_lock_says(
     shutil.copytree(filled, tmp_path / "copy")
     store.close()
     (tmp_path / "copy" / "lock").write_bytes(b"")
-    spoil_pages(tmp_path / "copy", name_of(0))
+    spoil(tmp_path / "copy")
     store = opened(tmp_path / "copy")
     assert "the index is damaged" in store.alarms[0]
     assert len(set_aside(tmp_path / "copy")) == 1
@@ -272,7 +255,7 @@ def interrupted(path: Path) -> list[str]:
 
 
 def test_a_walk_that_is_interrupted_is_left_to_the_next(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spoil_pages(filled, name_of(0))
+    spoil(filled)
     (filled / "lock").write_text("process 1 on somewhere since long\n")
     with monkeypatch.context() as patched:
         patched.setattr("dedupstore.opening.problems", interrupted)
@@ -304,7 +287,7 @@ def test_an_index_of_which_a_process_may_die_is_set_aside_by_the_next(filled: Pa
 
 def test_an_index_of_which_a_process_may_die_is_verified_at_once(filled: Path) -> None:
     spoil_pointers(filled / "index" / "data.mdb")
-    found = verify_store(filled, SIZE, 32 << 20)
+    found = verified(filled)
     assert not found.whole
     assert "could not be trusted (the index is damaged" in found.alarms[0]
 
@@ -346,7 +329,7 @@ def test_a_place_that_makes_no_sense_is_a_miss(filled: Path) -> None:
 
 def test_verifying_finds_a_place_that_makes_no_sense(filled: Path) -> None:
     put_in_index(filled, b"chunk", name_of(0), b"short")
-    found = verify_store(filled, SIZE, 32 << 20)
+    found = verified(filled)
     assert (found.sound, found.whole) == (0, False)
     assert "could not be trusted (the index is damaged" in found.alarms[0]
 

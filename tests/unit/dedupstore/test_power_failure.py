@@ -3,6 +3,7 @@
 All else need not be synced, for nothing is believed unverified (FORMAT.md).
 """
 
+import errno
 import os
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def test_the_superblock_is_on_the_disk_before_the_index_names_the_store(
 
 def test_a_superblock_that_cannot_be_synced_is_no_store(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
-        broken.setattr(container_file, "fsync", failing)
+        broken.setattr(container_file, "fsync", failing(errno.EIO))
         with pytest.raises(StoreUnusable, match="the disk failed: Input/output error; see to the disk"):
             opened(path)
     store = opened(path)

@@ -5,16 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from dedupstore import open_store
 from dedupstore.change import Change
 from dedupstore.container import LARGE
 from dedupstore.errors import ChunkInvalid, IndexFull
 from dedupstore.index import Index
 from tests.conformance.filling import A_CONTAINER, fetch, fill, name_of, put
-from tests.unit.dedupstore.test_disk_faults import damage
+from tests.unit.dedupstore.stores import damage, opened
 
 PEER = b"p" * 16
-SIZE = 64 << 20
 
 
 def crowded_once(patch: pytest.MonkeyPatch) -> None:
@@ -39,11 +37,11 @@ def full_once(patch: pytest.MonkeyPatch) -> None:
 def test_nothing_is_left_of_a_container_that_went_for_the_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fail: Callable[[pytest.MonkeyPatch], None]
 ) -> None:
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20)
+    store = opened(tmp_path)
     fill(store, range(A_CONTAINER * 3))
     store.close()
     damage(tmp_path, 1, LARGE.data_offset + 77)
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20)
+    store = opened(tmp_path)
     store.remember(PEER, b"epoch--1")
     store.write()
     with pytest.raises(ChunkInvalid):
@@ -70,7 +68,7 @@ def test_nothing_is_left_of_a_container_that_went_for_the_index(
 def test_the_slot_of_a_container_that_went_for_the_index_is_used_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fail: Callable[[pytest.MonkeyPatch], None]
 ) -> None:
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20)
+    store = opened(tmp_path)
     fill(store, range(A_CONTAINER * 12))
     most = store.figures().containers
     for attempt in range(1, 4):

@@ -19,7 +19,7 @@ from dedupstore.scatter import Scatter
 from dedupstore.store import ChunkStore
 from tests.conformance.filling import chunk, fetch, fill, healthy, name_of, put
 from tests.unit.dedupstore.failing_disk import Clock
-from tests.unit.dedupstore.stores import failing_but_for_the_superblock, opened, put_in_index
+from tests.unit.dedupstore.stores import edit, failing_but_for_the_superblock, opened, put_in_index
 
 LENGTH = 16 << 10
 A_SLOT = (SMALL.slot_bytes - SMALL.data_offset) // LENGTH
@@ -127,9 +127,8 @@ def test_whoever_wants_what_lies_behind_gets_the_container(store: ChunkStore) ->
 def test_what_is_not_what_its_name_says_is_dropped(doomed: ChunkStore, path: Path) -> None:
     read_here_and_there(doomed, 300)
     number = next(number for number in CHUNKS if number % A_SLOT == 5 and not resident(doomed, number))
-    with (path / "containers").open("r+b") as file:
-        file.seek((1 + number // A_SLOT) * SMALL.slot_bytes + SMALL.data_offset + 5 * LENGTH + 100)
-        file.write(b"\xff\xfe")
+    slot = (1 + number // A_SLOT) * SMALL.slot_bytes
+    edit(path / "containers", slot + SMALL.data_offset + 5 * LENGTH + 100, b"\xff\xfe")
     name = name_of(number, LENGTH)
     doomed.load(name)
     with pytest.raises(ChunkInvalid):

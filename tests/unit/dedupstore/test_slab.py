@@ -1,7 +1,6 @@
 """Memory that is touched ahead of need, where that can be done."""
 
 import errno
-import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from dedupstore import container_file
 from dedupstore.container import PAGE_BYTES, Slab
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, name_of
-from tests.unit.dedupstore.stores import FIVE, failing_but_for_the_superblock, opened
+from tests.unit.dedupstore.stores import FIVE, failing, failing_but_for_the_superblock, opened
 
 
 def test_each_slot_is_prepared_once() -> None:
@@ -21,12 +20,8 @@ def test_each_slot_is_prepared_once() -> None:
 @pytest.mark.parametrize("error", [errno.ENOENT, errno.EMFILE])
 def test_a_slot_that_cannot_be_prepared_is_not_lost(monkeypatch: pytest.MonkeyPatch, error: int) -> None:
     """Out of descriptors, or without /dev: a defect in the store was logged, and a slot of its cache gone for good."""
-
-    def refused(*_: object, **__: object) -> None:
-        raise OSError(error, os.strerror(error))
-
     slab = Slab(2, PAGE_BYTES)
-    monkeypatch.setattr("dedupstore.container.open", refused, raising=False)
+    monkeypatch.setattr("dedupstore.container.open", failing(error), raising=False)
     assert not slab.prepare()
     assert len(slab) == 2
     assert [slab.take() is not None for _ in range(3)] == [True, True, False]

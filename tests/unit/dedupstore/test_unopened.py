@@ -10,11 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from dedupstore import purge_store, verify_store
+from dedupstore import purge_store
 from dedupstore.errors import StoreUnusable
 from tests.conformance.filling import healthy, held
 from tests.unit.dedupstore.failing_disk import Disk
-from tests.unit.dedupstore.stores import FIVE, SIZE, failing, opened
+from tests.unit.dedupstore.stores import FIVE, failing, opened, verified
 
 
 def flip(path: Path, at: int, bit: int) -> None:
@@ -44,11 +44,8 @@ def test_a_bit_for_which_lmdb_does_not_open_the_index_is_no_reason_to_refuse(fil
 
 
 def test_trouble_of_the_hosts_is_no_reason_to_set_an_index_aside(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def out_of_memory(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
-
     with monkeypatch.context() as patched:
-        patched.setattr("dedupstore.index.lmdb.open", out_of_memory)
+        patched.setattr("dedupstore.index.lmdb.open", failing(errno.ENOMEM))
         with pytest.raises(StoreUnusable, match="Cannot allocate memory"):
             opened(filled)
     store = opened(filled)
@@ -87,7 +84,7 @@ def test_a_copy_that_was_set_aside_can_be_put_back(unreadable: Path, monkeypatch
     for part in copy.iterdir():
         part.rename(unreadable / part.name)
     copy.rmdir()
-    assert verify_store(unreadable, SIZE, 32 << 20) == (len(FIVE), 0, True, ())
+    assert verified(unreadable) == (len(FIVE), 0, True, ())
 
 
 def test_an_index_that_cannot_be_read_is_not_set_aside_by_who_verifies(
@@ -98,10 +95,10 @@ def test_an_index_that_cannot_be_read_is_not_set_aside_by_who_verifies(
         with pytest.raises(
             StoreUnusable, match=r"the index cannot be read: Input/output error \(.*\); see to the disk before the site"
         ):
-            verify_store(unreadable, SIZE, 32 << 20)
+            verified(unreadable)
     assert not list(unreadable.glob("set-aside-*"))
     monkeypatch.undo()
-    assert verify_store(unreadable, SIZE, 32 << 20) == (len(FIVE), 0, True, ())
+    assert verified(unreadable) == (len(FIVE), 0, True, ())
 
 
 def test_a_disk_of_which_nothing_can_be_read_costs_no_store(
@@ -139,11 +136,7 @@ def test_a_superblock_that_cannot_be_read_is_named(filled: Path, disk: Disk, mon
 
 def test_a_process_that_may_open_no_more_files_is_told_so(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not that the disk is to blame."""
-
-    def no_more(*_: object, **__: object) -> None:
-        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-
-    monkeypatch.setattr("dedupstore.index.lmdb.open", no_more)
+    monkeypatch.setattr("dedupstore.index.lmdb.open", failing(errno.EMFILE))
     with pytest.raises(StoreUnusable, match=r"Too many open files; let this process open more files \(ulimit -n\)"):
         opened(filled)
 
@@ -152,7 +145,7 @@ def test_a_directory_that_cannot_be_listed_leaves_nothing_open(filled: Path, mon
     """Copies that were set aside are looked for last, when all files are open."""
     before = len(os.listdir("/proc/self/fd"))
     with monkeypatch.context() as patched:
-        patched.setattr("dedupstore.opening.parts.warn_of_copies", failing)
+        patched.setattr("dedupstore.opening.parts.warn_of_copies", failing(errno.EIO))
         with pytest.raises(StoreUnusable, match="Input/output error"):
             opened(filled)
     assert len(os.listdir("/proc/self/fd")) == before
@@ -166,13 +159,9 @@ def test_a_file_system_that_maps_no_file_damages_nothing(
     filled: Path, monkeypatch: pytest.MonkeyPatch, error: int
 ) -> None:
     """As of 9p or FUSE. By EINVAL a sound store was set aside, and at the fourth start it was deleted."""
-
-    def unmapped(*_: object, **__: object) -> None:
-        raise OSError(error, os.strerror(error))
-
     with monkeypatch.context() as patched:
-        patched.setattr("dedupstore.readers.mmap", SimpleNamespace(mmap=unmapped))
-        patched.setattr("dedupstore.index.lmdb.open", unmapped)
+        patched.setattr("dedupstore.readers.mmap", SimpleNamespace(mmap=failing(error)))
+        patched.setattr("dedupstore.index.lmdb.open", failing(error))
         with pytest.raises(StoreUnusable, match=r"cannot be mapped on its file system .*; configure a path on a local"):
             opened(filled)
     assert not list(filled.glob("set-aside-*"))

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from dedupstore import container_file, open_store, verify_store
+from dedupstore import container_file
 from dedupstore.errors import ChunkAway, ChunkMissing
 from dedupstore.scatter import Scatter
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of, put
-from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk
-from tests.unit.dedupstore.stores import FIVE, SIZE
-from tests.unit.dedupstore.test_disk_faults import damage, evict_from_cache
+from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk, evict_from_cache
+from tests.unit.dedupstore.stores import FIVE, damage, opened, verified
 
 ALL = range(A_CONTAINER * SLOTS)
 
@@ -68,10 +67,10 @@ def test_that_a_container_cannot_be_read_is_told_until_it_may_be_tried_again(
 ) -> None:
     """Not until anything else was read, nor for months after the last one who asked for it."""
     numbers = range(3 * A_CONTAINER)
-    store = open_store("disk", SIZE, tmp_path, clock=clock)
+    store = opened(tmp_path, clock=clock)
     fill(store, numbers)
     store.close()
-    store = open_store("disk", SIZE, tmp_path, clock=clock)
+    store = opened(tmp_path, clock=clock)
     disk.slots_error = errno.EIO
     store.load(name_of(0))
     disk.slots_error = 0
@@ -85,7 +84,7 @@ def test_that_a_container_cannot_be_read_is_told_until_it_may_be_tried_again(
 
 def test_what_could_not_be_read_is_learned_anew(disk: Disk, clock: Clock, tmp_path: Path) -> None:
     """Verifying found the older container to list chunks that it had not, and to be damaged."""
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    store = opened(tmp_path, clock=clock)
     numbers = range(9 * A_CONTAINER)
     fill(store, numbers)
     evict_from_cache(store)
@@ -98,7 +97,7 @@ def test_what_could_not_be_read_is_learned_anew(disk: Disk, clock: Clock, tmp_pa
     assert [fetch(store, name_of(number)) for number in numbers] == [chunk(number) for number in numbers]
     assert store.figures().chunks == len(numbers) + 1
     store.close()
-    assert verify_store(tmp_path, SIZE, 32 << 20) == (len(numbers) + 1, 0, True, ())
+    assert verified(tmp_path) == (len(numbers) + 1, 0, True, ())
 
 
 def test_what_was_missed_last_may_be_held_after_all(
@@ -131,7 +130,7 @@ def test_verifying_drops_nothing_that_the_disk_does_not_give(
 
     damage(filled, 2, 40960 + 7)
     monkeypatch.setattr(container_file, "preadv", half_away)
-    found = verify_store(filled, SIZE, 32 << 20)
+    found = verified(filled)
     assert found[:3] == (2 * A_CONTAINER - 1, 1, False)
     (alarm,) = found.alarms
     assert alarm == (
@@ -139,4 +138,4 @@ def test_verifying_drops_nothing_that_the_disk_does_not_give(
         " was dropped. See to the disk, then verify again."
     )
     monkeypatch.undo()
-    assert verify_store(filled, SIZE, 32 << 20) == (len(FIVE) - 1, 0, True, ())
+    assert verified(filled) == (len(FIVE) - 1, 0, True, ())
