@@ -277,7 +277,7 @@ def test_a_file_that_was_changed_since_the_site_started(bed: Bed) -> None:
     pair.east.wait_ready()
     readdress(pair.east, pair.entrance, ("127.0.0.1", free_port()))
     _, findings = examine(pair.east)
-    assert findings["forward array"]["remedy"] == "restart the site"
+    assert findings["forward array"]["remedy"] == "isthmus reload"
     assert level(findings, "tunnel to west") == "problem"
     drain(pair.east)
 
