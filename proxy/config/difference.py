@@ -9,6 +9,8 @@ _SHARE = {"priority", "guarantee", "maximum", "burst", "dscp"}
 """Keys of forwards and exports that say what these are granted, and nothing of where they lead."""
 _TRUST = {"certificate"}
 """Of peers: like the table `identity` it is read anew in any case."""
+_LEVEL = "log.level"
+"""The one key of a table of which there is one that a running site takes over."""
 _RATES = {"rate", "schedule"}
 """Of peers: what they are granted."""
 
@@ -76,10 +78,9 @@ def _parts(site: SiteConfig) -> Iterator[tuple[str, _Part]]:
         value = getattr(site, name)
         if not isinstance(value, Section):
             yield from ((f"{field.alias} {each.name}", _part_of(each)) for each in value)
-        elif name == "log":
-            yield from ((f"{name}.{key}", (None, each) if key == "level" else (each, None)) for key, each in value)
         elif name != "identity":
-            yield from ((f"{name}.{key}", (each, None)) for key, each in value)
+            keys = ((f"{name}.{key}", each) for key, each in value)
+            yield from ((key, (None, each) if key == _LEVEL else (each, None)) for key, each in keys)
 
 
 def _part_of(table: Peer | Forward | Export) -> _Part:

@@ -35,7 +35,8 @@ was changed of these:
 
 - every `[[forward]]` and `[[export]]`, also new and removed ones. Connections whose forward or export is gone, is no
   longer for that peer, or differs in more than `priority`, `guarantee`, `maximum`, `burst` and `dscp`, are reset, and
-  arrays connect anew; all others stay;
+  arrays connect anew; all others stay (a `listen` that cannot be had beside a former one, such as `0.0.0.0:3260` in
+  place of `127.0.0.1:3260`, needs a restart);
 - `rate` and `schedule` of each `[[peer]]`, and `log.level`.
 
 Everything else takes effect at the next start. If anything else was changed as well, so does all of it, since only the

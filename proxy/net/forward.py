@@ -106,11 +106,9 @@ class Forward:
         return former != self.accepted
 
     def close(self) -> None:
-        """Accept no more; live connections go on."""
+        """Accept no more; live connections go on. It has to have begun."""
+        assert self._task is not None
         self._closed = True
-        if self._task is None:
-            self._listener.close()
-            return
         # First the task: a loop that still watches a closed socket would watch whatever gets its number next.
         self._task.add_done_callback(lambda _: self._listener.close())
         self._task.cancel()
