@@ -83,8 +83,6 @@ def _say(config: Path, invitation: Invitation, admitted: Admitted) -> None:
         reached = f"dialled at {address}" if address else "waited for"
         say(f"{name} is a peer now, {reached}; written: {written}")
     say(f"SHA-256 {identity.show_fingerprint(invitation.facts.fingerprint)}: has to be what {name}'s host shows")
-    serve = typed("isthmus", "serve", config)
-    if config.resolve() in admitted.changed:
-        say(f"Next: {serve}; if the site runs already, restart it: a reload is not enough.")
-    elif admitted.changed:
-        say(f"Next: {typed('isthmus', 'reload', config)}, or, if it does not run, {serve}")
+    if admitted.changed:
+        serve, reload = (typed("isthmus", each, config) for each in ("serve", "reload"))
+        say(f"Next: {serve}; if the site runs already, {reload}")

@@ -3,16 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from proxy.config.model import Export, Forward, Peer, Section, SiteConfig
+from proxy.config.model import Export, Forward, Section, SiteConfig
 
 _SHARE = {"priority", "guarantee", "maximum", "burst", "dscp"}
 """Keys of forwards and exports that say what these are granted, and nothing of where they lead."""
 _TRUST = {"certificate"}
 """Of peers: like the table `identity` it is read anew in any case."""
-_LEVEL = "log.level"
-"""The one key of a table of which there is one that a running site takes over."""
-_RATES = {"rate", "schedule"}
-"""Of peers: what they are granted."""
+_AT_ONCE = {"log.level", "tunnel.memory", "tunnel.unacked", "tunnel.window"}
+"""Keys of tables of which there is one that a running site takes over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,7 @@ def difference(running: SiteConfig, file: SiteConfig) -> Difference:
     old, new = dict(_parts(running)), dict(_parts(file))
     differing = [name for name in old | new if old.get(name) != new.get(name)]
     blocked = set(_blocked(running, file))
-    restart = [name for name in differing if name in blocked or _fixed(old.get(name)) != _fixed(new.get(name))]
+    restart = [name for name in differing if name in blocked or _fixed(name)]
     return Difference(tuple(name for name in differing if name not in restart), tuple(restart))
 
 
@@ -64,26 +62,16 @@ def _blocked(running: SiteConfig, file: SiteConfig) -> Iterator[str]:
                 yield f"forward {new.name}"
 
 
-_Part = tuple[object, object]
-"""What only a restart takes over, and what a running site does."""
+def _fixed(name: str) -> bool:
+    """Only a restart takes it over: a key of a table of which there is one, so that no name stands behind a space."""
+    return " " not in name and name not in _AT_ONCE
 
 
-def _fixed(part: _Part | None) -> object:
-    return None if part is None else part[0]
-
-
-def _parts(site: SiteConfig) -> Iterator[tuple[str, _Part]]:
+def _parts(site: SiteConfig) -> Iterator[tuple[str, object]]:
     """All that the file says, or leaves at its default: the keys of tables, and of what there are several each one."""
     for name, field in type(site).model_fields.items():
         value = getattr(site, name)
         if not isinstance(value, Section):
-            yield from ((f"{field.alias} {each.name}", _part_of(each)) for each in value)
+            yield from ((f"{field.alias} {each.name}", each.model_dump(exclude=_TRUST)) for each in value)
         elif name != "identity":
-            keys = ((f"{name}.{key}", each) for key, each in value)
-            yield from ((key, (None, each) if key == _LEVEL else (each, None)) for key, each in keys)
-
-
-def _part_of(table: Peer | Forward | Export) -> _Part:
-    if isinstance(table, Peer):
-        return table.model_dump(exclude=_TRUST | _RATES), table.model_dump(include=_RATES)
-    return None, table.model_dump()
+            yield from ((f"{name}.{key}", each) for key, each in value)

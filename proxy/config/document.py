@@ -37,14 +37,19 @@ was changed of these:
   longer for that peer, or differs in more than `priority`, `guarantee`, `maximum`, `burst` and `dscp`, are reset, and
   arrays connect anew; all others stay (a `listen` that cannot be had beside a former one, such as `0.0.0.0:3260` in
   place of `127.0.0.1:3260`, needs a restart);
-- `rate` and `schedule` of each `[[peer]]`, and `log.level`.
+- every `[[peer]]`, also new and removed ones. The streams of one that is removed are reset, and its tunnel ends. If
+  only its `address` differs, lanes that are up stay, and the next one is dialled there;
+- `window`, `memory` and `unacked` of `[tunnel]`, also for streams that live. Where one of them becomes less, or a part
+  of `memory` goes to a new peer, streams give back what they hold beyond that as they use it up, rest or end. Until
+  then the site has that much more under way;
+- `log.level`.
 
 Everything else takes effect at the next start. If anything else was changed as well, so does all of it, since only the
 whole file was checked; `isthmus reload` names what awaits a restart. These count at once in any case:
 
 - If `[identity]`, or `certificate` of a peer, names another file than before, the site uses that one from then on.
-- A peer that is no longer in the file is no longer trusted, and its tunnel ends. Until the next start that is reported
-  as an outage, with this reason. A peer that is new in the file is let in after the next start.
+- A peer that is no longer in the file is no longer trusted, and its lanes end. If its removal awaits a restart, it is
+  reported until then as an outage, with this reason.
 - For `[status]`, the content of the files is read again. Other file names count at the next start.
 - `isthmus reload` shows the site the token in the file `status.control_token`, and the site knows only the one that it
   read last. Once that file has been replaced, the site refuses the command: use `systemctl reload` or `kill -HUP`.

@@ -25,6 +25,7 @@ _TIMES_ASKED, _LONGEST = 4, 7200
 _REACHED = "isthmus doctor on the host of {} tries it: start the array's target, or correct export.address there"
 _AGREED = "make export of the forward at one site, and name, peers and range of the export at the other agree; then"
 _AGREED += " isthmus reload where it was changed"
+_TAKE_OVER = "isthmus reload, and restart the site if that says so"
 _NAMED = "put right what that says, here or there; if it says nothing, see the logs of both sites"
 
 
@@ -46,7 +47,7 @@ def _remedy(peer: Peer, reach: Reach, own_certificate: str, own_fingerprint: byt
     assert peer.address is not None
     host, port = peer.address
     give = f"give it {own_certificate} (SHA-256 {show_fingerprint(own_fingerprint)}) as its peer.certificate, then"
-    give += " `isthmus reload`; or, if its running site does not have this peer yet, a restart"
+    give += " `isthmus reload`"
     if any(words in reach.detail for words in _BY_ITS_CLOCK):
         seen = "by its clock ours does not hold yet, or no more: if it does by this host's (own certificate, above)"
         give = f"{seen}, set the clock of {host}; isthmus doctor there tells what that says. Otherwise {give}"
@@ -152,16 +153,15 @@ def refusals(name: str, state: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def added(name: str) -> Finding:
-    """A peer of the file that the running site, which read it when it started, does not have."""
+    """A peer of the file that the running site, which has not taken that over, does not have."""
     found = "the running site does not know it, and refuses it: it has come into the file since"
-    return problem(f"tunnel to {name}", found, "restart the site")
+    return problem(f"tunnel to {name}", found, _TAKE_OVER)
 
 
 def removed(name: str) -> Finding:
     """A peer of the running site that is not in its file any more."""
-    found = "the running site has it still, without trust: it is not in the file any more"
-    back = "restart the site; or write it into the file again, and isthmus reload"
-    return attention(f"tunnel to {name}", found, back)
+    found = "the running site has it still: it is not in the file any more"
+    return attention(f"tunnel to {name}", found, f"{_TAKE_OVER}; or write it into the file again")
 
 
 def waited_for(peer: Peer) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Brings up the lanes to a peer that has an address: connects, and pauses longer after each attempt, with jitter.
+"""Brings up the lanes to a peer while it has an address: connects, and pauses longer after each attempt, with jitter.
 
 An attempt that is under way does not keep the next one from starting: while the line is out each attempt sends a few
 SYNs and waits, and the first that gets through wins. So a line that returns is noticed within about a second.
@@ -38,16 +38,15 @@ class Dialler:
     def __init__(
         self,
         peer: Peer,
-        address: Address,
         certificates: Certificates,
         *,
         congestion_control: str,
         connect_timeout: float,
         pause_max: float,
     ) -> None:
-        """`certificates` are asked at each attempt, so that reloaded ones are used. Times are in seconds."""
+        """The peer's address and `certificates` are asked for at each attempt, since a reload may change both. Times
+        are in seconds."""
         self._peer = peer
-        self._address = address
         self._certificates = certificates
         self._congestion_control = congestion_control
         self._connect_timeout = connect_timeout
@@ -66,6 +65,10 @@ class Dialler:
         try:
             while True:
                 await self._peer.lanes.wanted.wait()
+                if self._peer.address is None:  # it dials, until a reload says otherwise
+                    await self._hurry.wait()
+                    self._hurry.clear()
+                    continue
                 if self._lasted:
                     self._lasted, pause = False, _FIRST_PAUSE
                 self._start()
@@ -98,9 +101,11 @@ class Dialler:
             self._attempt(mark)
 
     def _attempt(self, mark: int, *, trial: bool = False) -> None:
+        if self._peer.address is None:
+            return
         loop = asyncio.get_running_loop()
         self._begun[mark] = loop.time()
-        task = loop.create_task(self._dial(mark, trial=trial))
+        task = loop.create_task(self._dial(self._peer.address, mark, trial=trial))
         self._attempts[task] = mark
         task.add_done_callback(lambda done: self._attempts.pop(done, None))
 
@@ -115,7 +120,7 @@ class Dialler:
             return
         self._hurry.clear()
 
-    async def _dial(self, mark: int, *, trial: bool) -> None:
+    async def _dial(self, address: Address, mark: int, *, trial: bool) -> None:
         """Bring up a lane, or note why that failed. `trial`: the lane is a trial of `LongPackets`."""
         lane = Lane(self._peer, dialler=True, congestion_control=self._congestion_control)
         limit = asyncio.timeout(self._connect_timeout)
@@ -126,7 +131,7 @@ class Dialler:
             handshake = Handshake(self._certificates.dialling(self._peer.name), limit)
             async with limit:
                 prepare = shorten_segments if lane.short else _leave_as_it_is
-                connection = await connect(self._address, prepare, seconds=self._connect_timeout)
+                connection = await connect(address, prepare, seconds=self._connect_timeout)
                 await take_over(
                     connection,
                     lambda: lane,
@@ -136,15 +141,15 @@ class Dialler:
                 )
         except TimeoutError as error:
             if handshake is not None and handshake.failure is not None:  # we refused the peer, and it has not hung up
-                self._failed(handshake, error)
+                self._failed(address, handshake, error)
                 self._long_packets.failed(trial=trial)
                 return
             connected = connection is not None
             what = "connected, but no TLS handshake" if connected else "no answer"
-            self._failed(None, TimeoutError(f"{what} within {self._connect_timeout:.0f} s"))
+            self._failed(address, None, TimeoutError(f"{what} within {self._connect_timeout:.0f} s"))
             self._long_packets.unanswered(lane, connected=connected, trial=trial, short_passed=short_passed)
         except (OSError, ValueError) as error:
-            self._failed(handshake, error)
+            self._failed(address, handshake, error)
             self._long_packets.failed(trial=trial)
         else:
             lane.carry(mark)
@@ -171,10 +176,10 @@ class Dialler:
             lane.close(CloseCode.SHUTDOWN, "the site stops", needless=True)
             raise
 
-    def _failed(self, handshake: Handshake | None, error: Exception) -> None:
+    def _failed(self, address: Address, handshake: Handshake | None, error: Exception) -> None:
         error = (handshake and handshake.failure) or error
         removed = self._certificates.removed(self._peer.name)
-        reason = removed or f"cannot connect to {self._address}: {explain(error)}"
+        reason = removed or f"cannot connect to {address}: {explain(error)}"
         news = self._peer.failed(reason, refused=is_refusal(error))
         level = logging.WARNING if news else logging.DEBUG  # a warning once for each reason
         log.log(level, "peer %s: %s", self._peer.name, reason)

@@ -117,10 +117,10 @@ class Door:
             self._refuse(lane.remote, reason)
 
     def _why_nobody(self, lane: Lane) -> str:
-        """Why no peer takes the lane. It may show the certificate of a peer that was added to the site's file since the
-        start: a reload reads certificates anew, but makes no peers."""
+        """Why no peer takes the lane. It may show the certificate of a peer that was added to the site's file, of which
+        the last reload could take over nothing but the certificates."""
         if (name := self._certificates.recognise(*lane.certificate)) is not None:
-            return f"{name} was added to the site's file and is let in after a restart"
+            return f"{name} was added to the site's file, which is not taken over yet: the last reload said why"
         return self._certificates.disown(*lane.certificate)
 
     def _peer_of(self, lane: Lane) -> Peer | None:

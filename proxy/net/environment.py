@@ -14,17 +14,14 @@ from proxy.reduction.beginnings import Beginnings
 from proxy.reduction.load import CompressionLoad
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Environment:
-    """Built once by the site."""
+    """Built once by the site, which alone changes it (`adopt`)."""
 
     config: SiteConfig
-    """As the site was started with. Rates, forwards and exports may be others by now (`Site.config`)."""
+    """By which the site runs at present."""
     worker: StoreWorker
     chunker: Chunker
-    tunnel_settings: TunnelSettings
-    exports: dict[str, Export]
-    """By name, as they are at present."""
     software: str
     processor: Processor
     turns: Turns
@@ -34,3 +31,31 @@ class Environment:
     beginnings: Beginnings = field(default_factory=Beginnings)
     writers: Iterator[int] = field(default_factory=count)
     """Gives each stream a number, by which the store keeps together the chunks that one stream brings."""
+    exports: dict[str, Export] = field(init=False)
+    """By name."""
+    tunnel_settings: TunnelSettings = field(init=False)
+    """Of each tunnel."""
+
+    def __post_init__(self) -> None:
+        self.adopt(self.config)
+
+    def adopt(self, config: SiteConfig) -> None:
+        """Run by that configuration from now on. What has learned of the former one has to be told."""
+        self.config = config
+        self.exports = {export.name: export for export in config.exports}
+        self.tunnel_settings = tunnel_settings(config)
+
+
+def tunnel_settings(config: SiteConfig) -> TunnelSettings:
+    """The settings of each tunnel. Never raises Misuse for a configuration that was accepted."""
+    tunnel = config.tunnel
+    peers = max(1, len(config.peers))  # memory is configured for the whole site, of which each tunnel has its part
+    return TunnelSettings(
+        window_max=tunnel.window,
+        memory=tunnel.memory // peers,
+        unacked_max=tunnel.unacked // peers,
+        streams=tunnel.streams,
+        keepalive=tunnel.keepalive,
+        dead_after=tunnel.dead_after,
+        grace=tunnel.grace,
+    )

@@ -38,8 +38,13 @@ class Forwards:
 
         `listeners`: for those that `unheard` gives.
         """
-        for name, portals in self.portals.items():
-            portals.change(_to(name, configs))
+        for name in self.portals.keys() - self._peers.keys():
+            self.portals.pop(name).close()
+        for name, peer in self._peers.items():
+            if name in self.portals:
+                self.portals[name].change(_to(name, configs))
+            else:
+                self.portals[name] = Portals(peer, _to(name, configs), self._run)
         beginning, kept = self.unheard(configs), {each.listen: each for each in configs}
         for listen in [each for each in self._standing if each not in kept]:
             self._standing.pop(listen).close()

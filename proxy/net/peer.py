@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from proxy.config.model import Peer as PeerConfig
-from proxy.config.model import SiteConfig
 from proxy.net.environment import Environment
 from proxy.net.lane import Lane
 from proxy.net.lanes import Lanes
@@ -155,11 +154,15 @@ class Peer:
             self._last_error = ""
         self._removed = removed
 
-    def change(self, config: SiteConfig, own: PeerConfig) -> None:
-        """Its forwards and exports, and what it is granted, are those of that configuration from now on. Streams of
-        others have ended."""
+    def change(self, own: PeerConfig) -> None:
+        """The site has taken over a file: `own` is what that says of this peer. Streams of forwards and exports that
+        are not in it have ended. Lanes stay, wherever they lead."""
+        settings = self._environment.tunnel_settings
+        self.address = own.address
+        self.tunnel.allot(memory=settings.memory, unacked_max=settings.unacked_max, window_max=settings.window_max)
         self.relays.refusals.forget("")  # what was not exported may be now
-        self.shares.change(config, own, self._loop.time())
+        self.shares.change(self._environment.config, own, self._loop.time())
+        self.relays.ended.keep_apart(self.shares.names)
         self.lanes.change(self.shares.marks)
         self.pump()
 

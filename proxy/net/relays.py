@@ -93,7 +93,7 @@ class Relays:
         self._tunnel = tunnel
         self._lanes = lanes
         self._shares = shares
-        self._exports = environment.exports
+        self._environment = environment
         self._most = environment.tunnel_settings.streams
         self._arrays = Arrays(self.refusals, environment.config.tunnel.connect_timeout)
         self._coder_factory = CoderFactory(environment, tunnel, lambda: len(self._live), self.relief, self.volumes)
@@ -233,7 +233,7 @@ class Relays:
         if names_address(event.export) and not self._tunnel.agreed(Capability.PORTALS):
             raise PeerError(f"OPEN of stream {event.stream}", "it asks for an address, which was not agreed on")
         try:
-            export, address = granted(self._exports, self._peer, event.export)
+            export, address = granted(self._environment.exports, self._peer, event.export)
         except NotExported as refused:
             log.warning("peer %s asked for what it may not have: %s", self._peer, refused)
             self.refusals.refused("", "", NOT_EXPORTED, str(refused))

@@ -60,6 +60,11 @@ class Shares:
         self._set_rate(now)
 
     @property
+    def names(self) -> set[str]:
+        """Those of forwards and exports, as shares have them."""
+        return set(self._all)
+
+    @property
     def marks(self) -> set[int]:
         """DSCP of what this site sends to the peer."""
         return {share.mark for share in self._all.values()}

@@ -12,17 +12,15 @@ from dedupstore import open_store
 from dedupstore.chunker import Chunker
 from dedupstore.store import ChunkStore
 from proxy import __version__
-from proxy.config.addresses import Address
 from proxy.config.difference import difference, ending
 from proxy.config.model import SiteConfig
 from proxy.errors import OperatorError
-from proxy.net.dialler import Dialler
 from proxy.net.door import Door
 from proxy.net.environment import Environment
 from proxy.net.forwards import Forwards
 from proxy.net.listeners import Listeners, listen_for
 from proxy.net.loops import refuse_loops
-from proxy.net.peer import Peer
+from proxy.net.peers import Peers
 from proxy.net.sockets import congestion_control
 from proxy.net.tls import Certificates
 from proxy.net.turns import Turns
@@ -30,7 +28,6 @@ from proxy.net.within import Within
 from proxy.net.worker import StoreWorker
 from proxy.observe.processor import Processor
 from proxy.protocol.codes import CloseCode, ResetCode
-from proxy.protocol.settings import TunnelSettings
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +41,6 @@ class Site:
     """`start`, then `drain` and `stop`; a site that has stopped is not started again. Loop thread."""
 
     def __init__(self, config: SiteConfig, store: ChunkStore, certificates: Certificates) -> None:
-        self.config = config
         self.started = time.time()
         self.began = time.monotonic()
         self.ready = False
@@ -57,25 +53,27 @@ class Site:
             config=config,
             worker=self.worker,
             chunker=Chunker(config.chunking.minimum, config.chunking.average, config.chunking.maximum),
-            tunnel_settings=tunnel_settings(config),
-            exports={export.name: export for export in config.exports},
             software=f"isthmus {__version__}",
             processor=Processor(),
             turns=Turns(),
             proves=certificates.proves,
         )
-        self.peers = {peer.name: Peer(self.environment, peer) for peer in config.peers}
+        self._congestion_control = congestion_control(config.tunnel.congestion_control)
+        self.peers = Peers(self.environment, certificates, self._congestion_control, self._run)
         self.forwards = Forwards(self.peers, config.forwards, self._run)
         self.awaiting: tuple[str, ...] = ()
         """What the site's file says, by the last reload, that only a restart takes over."""
         self._problem = ""
         """Why the last reload did not take over what it could; empty if it did."""
-        self._congestion_control = congestion_control(config.tunnel.congestion_control)
         self.door: Door | None = None
-        self._diallers: list[Dialler] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self.each_second: list[Callable[[], None]] = []
         """Called once a second, when everything else of that second is done."""
+
+    @property
+    def config(self) -> SiteConfig:
+        """By which the site runs at present."""
+        return self.environment.config
 
     async def start(self, listeners: Listeners) -> None:
         """Begin to serve. Raises OperatorError naming each address that another process has taken meanwhile."""
@@ -84,11 +82,7 @@ class Site:
             self.door = Door(listeners.tunnel, self.certificates, self.peers, self._congestion_control)
             self._run(self.door.run())
         self.forwards.begin(self.config.forwards, listeners.forwards)
-        for peer in self.peers.values():
-            if peer.address is not None:
-                dialler = self._dialler(peer, peer.address)
-                self._diallers.append(dialler)
-                self._run(dialler.run())
+        self.peers.begin()
         self._run(self._upkeep())
         self.worker.prepare()
         self.ready = True
@@ -142,11 +136,9 @@ class Site:
         what else was taken over from the file (`Difference`).
         """
         file = await self.certificates.reload()
-        for peer in self.peers.values():
-            peer.review(self.certificates.removed(peer.name))
-        for dialler in self._diallers:
-            dialler.hurry()
-        return () if file is None or self.draining else self._take_over(file)
+        taken_over = () if file is None or self.draining else self._take_over(file)
+        self.peers.review()
+        return taken_over
 
     @property
     def reload_problem(self) -> str:
@@ -182,11 +174,8 @@ class Site:
         listeners = listen_for(self.forwards.unheard(file.forwards))
         for peer, share in ending(self.config, file):
             self.peers[peer].relays.withdraw(share, WITHDRAWN)
-        self.config = file
-        self.environment.exports.clear()
-        self.environment.exports.update((export.name, export) for export in file.exports)
-        for own in file.peers:
-            self.peers[own.name].change(file, own)
+        self.environment.adopt(file)
+        self.peers.change()
         self.forwards.change(file.forwards, listeners)
         logging.getLogger().setLevel(file.log.level.upper())
 
@@ -195,17 +184,6 @@ class Site:
         of_peers = [alarm for peer in self.peers.values() for alarm in peer.alarms]
         of_reload = [self._problem] if self._problem else []
         return [*self.worker.store.alarms, *self.certificates.alarms, *of_reload, *of_peers]
-
-    def _dialler(self, peer: Peer, address: Address) -> Dialler:
-        tunnel = self.config.tunnel
-        return Dialler(
-            peer,
-            address,
-            self.certificates,
-            congestion_control=self._congestion_control,
-            connect_timeout=tunnel.connect_timeout,
-            pause_max=tunnel.reconnect_max,
-        )
 
     def _run(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(work)
@@ -238,18 +216,3 @@ def open_configured_store(config: SiteConfig) -> ChunkStore:
     """The store that the configuration asks for. Raises StoreError."""
     store = config.store
     return open_store(store.mode, store.size, path=store.path, cache_bytes=store.cache)
-
-
-def tunnel_settings(config: SiteConfig) -> TunnelSettings:
-    """The settings of each tunnel. Never raises Misuse for a configuration that was accepted."""
-    tunnel = config.tunnel
-    peers = max(1, len(config.peers))  # memory is configured for the whole site, of which each tunnel has its part
-    return TunnelSettings(
-        window_max=tunnel.window,
-        memory=tunnel.memory // peers,
-        unacked_max=tunnel.unacked // peers,
-        streams=tunnel.streams,
-        keepalive=tunnel.keepalive,
-        dead_after=tunnel.dead_after,
-        grace=tunnel.grace,
-    )

@@ -476,9 +476,9 @@ class ReloadAnswer:
     problem: str
     """Why they do; empty otherwise."""
     taken_over: tuple[str, ...]
-    """What else of the site's file was changed, and holds from now on: "forward array", "peer west"."""
+    """What else of the site's file was changed, and holds from now on: "forward array", "tunnel.memory"."""
     awaiting_restart: tuple[str, ...]
-    """What else the site's file says that does not run, and will after a restart: "tunnel.window", "forward array". If
+    """What else the site's file says that does not run, and will after a restart: "store.size", "forward array". If
     the file cannot be used, as of the last reload."""
 
 

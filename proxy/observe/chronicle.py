@@ -37,6 +37,7 @@ class Chronicle:
     def note(self, snapshot: Snapshot, health: HealthAnswer, cautions: list[Caution], now: float, clock: float) -> None:
         """Note what has changed in the last second. `now`: seconds since 1970; `clock`: of a monotonic clock."""
         before, self._before = self._before or {}, {peer.name: peer for peer in snapshot.peers}
+        self._missing &= self._before.keys()
         for peer, of_peer in zip(snapshot.peers, health.peers, strict=True):
             self._peer(before.get(peer.name), peer, of_peer, now)
         ailed = _store_ails(self._lately)

@@ -278,7 +278,7 @@ WINDOW_LIMITS = Code(
     _WARNING,
     "A window or buffer limits the throughput, not the line.",
     "raise what the warning names: for a window `tunnel.window` and `tunnel.memory` at both sites, `tunnel.unacked` at"
-    " this one, or the other host's net.ipv4.tcp_rmem; then restart the sites where that was done",
+    " this one, then `isthmus reload`; or the other host's net.ipv4.tcp_rmem, then restart its site",
     logged=True,
     recurs=True,
 )

@@ -37,7 +37,11 @@ class _Readings:
 
 
 class Trend:
-    """Fed about once a second with counters that rise from 0. Names may come and go."""
+    """Fed about once a second with counters that rise from 0. Names may come and go.
+
+    A counter that has fallen goes on from where it was: it is the sum of several, of which one is gone, or has begun
+    anew.
+    """
 
     def __init__(self, seconds: float) -> None:
         """Remembers so many seconds; what is older than a minute only in steps of a sixtieth of them."""
@@ -46,24 +50,32 @@ class Trend:
         self._coarse = _Readings(61)
         self._now = 0.0
         self._last: Counters = {}
+        self._fallen: dict[str, float] = {}  # by how much, since it is there
 
     def note(self, counters: Counters, now: float) -> None:
         """A reading at a time of a monotonic clock, in seconds."""
+        counters = self._rising(counters)
         self._now, self._last = now, counters
         self._fine.add(counters, now)
         if self._coarse.due(now, self._step):
             self._coarse.add(counters, now)
+
+    def _rising(self, counters: Counters) -> Counters:
+        """The counters, each with all by which it has fallen."""
+        fallen = self._fallen = {name: by for name, by in self._fallen.items() if name in counters}
+        rising = {**counters, **{name: counters[name] + by for name, by in fallen.items()}}
+        for name, before in self._last.items():
+            if name in rising and rising[name] < before:
+                fallen[name], rising[name] = before - counters[name], before
+        return rising
 
     def last(self, name: str) -> float:
         """The newest reading; 0 before the first."""
         return self._last.get(name, 0.0)
 
     def rise(self, name: str, seconds: float) -> float:
-        """By how much a counter rose over so many seconds. If it was not there before, or was higher, it began at 0."""
-        if not self._last:
-            return 0.0
-        last, first = self.last(name), self._then(seconds)[1].get(name, 0.0)
-        return last - first if first <= last else last
+        """By how much a counter rose over so many seconds. If it was not there before, it began at 0."""
+        return self.last(name) - self._then(seconds)[1].get(name, 0.0) if name in self._last else 0.0
 
     def rate(self, name: str, seconds: float) -> float:
         """By how much it rose a second, in that time."""

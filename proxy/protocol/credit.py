@@ -49,6 +49,11 @@ class Trust:
         """True if a stream may have more under way than its window."""
         return self.under_way < self._bound
 
+    def allot(self, most: int) -> None:
+        """That many from now on, as `most` was."""
+        self._most = most
+        self._bound = min(self._bound, most)
+
     def prove(self, proven: int) -> bool:
         """Take how many bytes the peer lately turned out to have, of those that it was believed to have.
 
@@ -78,6 +83,11 @@ class SendCredit:
         """Everything below has been delivered to the far array."""
         self.under_way = 0
         """Plain costs of the frames in `sent` that are not consumed."""
+
+    def allow(self, most: int) -> None:
+        """That much may be under way from now on, as `most` was. What is granted already stays."""
+        self._most = most
+        self.limit = max(self.limit, min(self._granted, self.consumed + most))
 
     @property
     def room(self) -> int:

@@ -28,8 +28,9 @@ class Recall:
         self._heard: dict[int, tuple[int, int]] = {}  # by stream number: `consumed` and `limit` of a CREDIT that asks
 
     def tick(self, now: float) -> None:
-        """Time has passed: ask back what the peer does not use, if a stream was denied growth since the last look."""
-        if now < self._again_at or not self._budget.denied:
+        """Time has passed: ask back what the peer does not use, if a stream was denied growth since the last look, or
+        more was given than there is."""
+        if now < self._again_at or not (self._budget.denied or self._budget.overdrawn):
             return
         self._again_at = now + self._every
         self._budget.denied = False

@@ -51,7 +51,8 @@ class TunnelState:
         """How many lanes there have been: with the second one frames may come twice."""
         self.scheduler = scheduler
         self._settings = settings
-        self._initial = settings.offered_credit
+        self.initial_credit = settings.offered_credit
+        """What each stream of the peer begins with, as HELLO offers it: it stays, whatever is allotted later."""
         self._events = events
         self._figures = figures
         self._table = StreamTable(odd, settings.streams)
@@ -60,7 +61,8 @@ class TunnelState:
         self.admission = Admission(settings, self._table, self._budget, announcements)
         self.ledger = SendLedger(settings.unacked_max)
         self._kept = KeptLedger()
-        self._foretelling = Foretelling(self._budget, self._initial, min(settings.opening_window, settings.window_max))
+        opening = min(settings.opening_window, settings.window_max)
+        self._foretelling = Foretelling(self._budget, self.initial_credit, opening)
         self.notices = Notices(self._foretelling)
         self._foretold = Foretold()
         self._recall = Recall(settings.rest, self._budget, self.live, self.notices)
@@ -78,6 +80,17 @@ class TunnelState:
     def agreed(self, capability: Capability) -> bool:
         """True if both sites have that capability; False while that is not known."""
         return self.agreement is not None and capability in self.agreement.capabilities
+
+    def allot(self, settings: TunnelSettings) -> None:
+        """Have so much memory, and windows so large, from now on. What streams hold beyond that comes back in time."""
+        self._settings = settings
+        self._budget.total = settings.memory
+        self.ledger.maximum = settings.unacked_max
+        self.trust.allot(WIDE * settings.memory)
+        for stream in self.live.values():
+            stream.incoming.window.allow(settings.window_max)
+            stream.outgoing.credit.allow(settings.window_max)
+        self.awaiting.look_at_all()
 
     # -- one stream ----------------------------------------------------------------------------------------------
 
@@ -103,7 +116,8 @@ class TunnelState:
         outgoing = Outgoing(self.ledger, SendCredit(credit, most, self.trust), lean=lean)
         if refused:
             self._budget.reserve(0)  # as `ReceiveWindow.close` will release it
-        window = ReceiveWindow(self._budget, 0 if refused else self._initial, most, self._foretelling.met(number))
+        initial = 0 if refused else self.initial_credit
+        window = ReceiveWindow(self._budget, initial, most, self._foretelling.met(number))
         stream = Stream(number, own, outgoing, Incoming(self._kept, window, lean=lean), self.scheduler.account(share))
         self._table.add(stream)
         self._foretell()
@@ -299,7 +313,7 @@ class TunnelState:
             return None
         refusal = self.admission.admit_theirs()
         stream = self.begin(number, own=False, refused=refusal is not None)
-        if stream.incoming.window.limit > self._initial:
+        if stream.incoming.window.limit > self.initial_credit:
             self.notices.credit(number, now)  # it begins with what was foretold, of which the peer may not have heard
         if refusal:
             self.reset(stream, *refusal, now)

@@ -8,6 +8,7 @@ monotonic clock; methods that have no such argument, and those of `streams`, use
 import os
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 from proxy.protocol.announcements import Announcements
 from proxy.protocol.codes import FATAL, FIRST_NUMBERED, LAST, Capability, CloseCode, FrameType, ResetCode
@@ -109,6 +110,12 @@ class Tunnel:
         """True if both sites have that capability; False while that is not known."""
         return self._state.agreed(capability)
 
+    def allot(self, *, memory: int, unacked_max: int, window_max: int) -> None:
+        """Have that much from now on, as `TunnelSettings` says. What streams hold beyond that comes back as they use up
+        their windows, rest or end. Raises Misuse."""
+        self._settings = replace(self._settings, memory=memory, unacked_max=unacked_max, window_max=window_max)
+        self._state.allot(self._settings)
+
     # -- lanes ---------------------------------------------------------------------------------------------------
 
     def hello(self, mark: int = 0) -> Hello:
@@ -120,7 +127,7 @@ class Tunnel:
             known_half=self.pairing.other,
             store=self._store,
             epochs=self._epochs,
-            initial_credit=self._settings.offered_credit,
+            initial_credit=self._state.initial_credit,
             streams=self._settings.streams,
             capabilities=self._capabilities,
             software=self._software,

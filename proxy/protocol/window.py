@@ -40,6 +40,7 @@ class WindowBudget:
 
     def __init__(self, total: int) -> None:
         self.total = total
+        """May be changed: what is overdrawn then comes back as streams use up their windows, rest or end."""
         self.reserved = 0
         """What has been given, initial credit and growth."""
         self.grown = 0
@@ -49,8 +50,7 @@ class WindowBudget:
         self.opening = 0
         """The part of `grown` that is not growth by use: foretold, or given to new streams or small windows."""
         self.streams = 0
-        self.short = False
-        """Growth was denied, and nothing has been given back since."""
+        self._short = False  # growth was denied, and nothing has been given back since
         self.denied = False
         """Growth was denied since streams at rest were last asked to give credit back (`Recall` clears it)."""
         self.peer_window = CREDIT_MIN
@@ -58,9 +58,19 @@ class WindowBudget:
         let the peer have that much under way as well, but perhaps no more, whatever we grant."""
 
     @property
+    def overdrawn(self) -> bool:
+        """More was given than there is: `total` has become less since then."""
+        return self.room < 0
+
+    @property
+    def short(self) -> bool:
+        """Windows have to share the growth evenly: there is not enough for all."""
+        return self._short or self.overdrawn
+
+    @property
     def share(self) -> int:
-        """An even part of the growth for each stream that grows by use."""
-        return self.total // GROWTH_PART // max(1, self.growers)
+        """An even part of the growth for each stream that grows by use; for each stream if it is overdrawn."""
+        return self.total // GROWTH_PART // max(1, self.streams if self.overdrawn else self.growers)
 
     @property
     def spare(self) -> int:
@@ -92,7 +102,7 @@ class WindowBudget:
     def grow(self, n: int) -> bool:
         """Reserve `n` beyond a stream's initial credit. False if that does not fit."""
         if n > self.room:
-            self.short = self.denied = True
+            self._short = self.denied = True
             return False
         self.grown += n
         self.reserved += n
@@ -116,7 +126,7 @@ class WindowBudget:
         """Undo that much of `grow`."""
         self.grown -= n
         self.reserved -= n
-        self.short = False
+        self._short = False
 
     def release(self, n: int) -> None:
         """Undo one `reserve`."""
@@ -171,6 +181,10 @@ class ReceiveWindow:
         self._mark_time = float("-inf")  # when that was
         self._last = float("-inf")  # when DATA came last
         self._seen = float("-inf")  # `arrived`, when `rests` was last asked
+
+    def allow(self, maximum: int) -> None:
+        """It may grow so large from now on; what has grown beyond that comes down as it is used up."""
+        self._maximum = max(self._initial, maximum)
 
     def arrive(self, cost: int, now: float, round_trip: float) -> None:
         """DATA has come. Raises PeerError if it exceeds the credit. Times in seconds."""

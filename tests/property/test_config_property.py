@@ -15,7 +15,7 @@ from proxy.config.mistakes import ConfigError
 from proxy.config.model import SiteConfig
 from proxy.config.schema import schema
 from proxy.config.units import parse_duration, parse_rate, parse_size, show_duration, show_rate, show_size
-from proxy.net.site import tunnel_settings
+from proxy.net.environment import tunnel_settings
 from tests.unit.config.contract import EAST, WEST
 
 NOWHERE = Path("nowhere/site.toml")

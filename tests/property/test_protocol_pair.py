@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from proxy.protocol import events
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import OpenRefused
+from proxy.protocol.hello import CREDIT_MIN
 from proxy.protocol.reader import Frame
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.tunnel import Tunnel
@@ -40,6 +41,8 @@ class Pair(RuleBasedStateMachine):
     def begin(self) -> None:
         self.now = 0.0
         self.tunnels = [self.tunnel("left", "right"), self.tunnel("right", "left")]
+        self.most = [(SETTINGS.memory, SETTINGS.unacked_max)] * 2
+        """Memory and `unacked_max` of each side, as they are or were."""
         self.arrays: list[dict[int, Array]] = [{}, {}]
         self.lanes: dict[int, list[deque[Frame]]] = {}
         """Frames under way, by the side that sent them; a lane that a side gave up is not in `up` of that side."""
@@ -132,6 +135,14 @@ class Pair(RuleBasedStateMachine):
         for side in (0, 1):
             self.tunnels[side].tick(self.now)
             self.drain(side)
+
+    @rule(side=SIDES, part=st.sampled_from([0.25, 0.5, 1, 2]))
+    def allot(self, side: int, part: float) -> None:
+        """The site has other peers, or its file says so."""
+        memory, unacked = int(SETTINGS.memory * part), max(CREDIT_MIN, int(SETTINGS.unacked_max * part))
+        self.tunnels[side].allot(memory=memory, unacked_max=unacked, window_max=memory)
+        self.most[side] = max(memory, self.most[side][0]), max(unacked, self.most[side][1])
+        self.drain(side)
 
     # -- streams
 
@@ -232,11 +243,11 @@ class Pair(RuleBasedStateMachine):
 
     @invariant()
     def memory_is_bounded(self) -> None:
-        for tunnel in self.tunnels:
+        for tunnel, (memory, unacked) in zip(self.tunnels, self.most, strict=True):
             figures = tunnel.figures
-            assert figures.credit_bytes <= SETTINGS.memory
-            assert figures.unacked_bytes <= SETTINGS.unacked_max + 6 * SETTINGS.streams * (150 << 10)
-            assert figures.kept_bytes <= SETTINGS.memory * 5 // 4
+            assert figures.credit_bytes <= memory
+            assert figures.unacked_bytes <= unacked + 6 * SETTINGS.streams * (150 << 10)
+            assert figures.kept_bytes <= memory * 5 // 4
             assert figures.streams <= 7 * SETTINGS.streams
 
     # -- the end

@@ -141,6 +141,7 @@ class Windows(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.budget = WindowBudget(TOTAL)
+        self.given = 0, 0, 0  # reserved, grown and opening, as of the last step
         self.trust = Trust(TOTAL)
         self.trust.prove(TOTAL)
         self.ledgers = SendLedger(1 << 30), KeptLedger()
@@ -162,7 +163,7 @@ class Windows(RuleBasedStateMachine):
     def begin(self, most: int, foretold: bool) -> None:
         more = self.budget.spare if foretold else 0
         self.budget.advance(more)
-        fits = self.budget.reserved + INITIAL <= TOTAL
+        fits = self.budget.reserved + INITIAL <= self.budget.total
         assert self.budget.reserve(INITIAL) == fits
         if not fits:
             self.budget.withdraw(more)
@@ -254,6 +255,11 @@ class Windows(RuleBasedStateMachine):
     def trust_changes(self, proven: int) -> None:
         self.trust.prove(proven)
 
+    @rule(total=st.sampled_from([INITIAL, TOTAL // 4, TOTAL // 2, TOTAL, 2 * TOTAL]))
+    def allot(self, total: int) -> None:
+        """The site has other peers, or its file says so."""
+        self.budget.total = total
+
     @rule(seconds=st.sampled_from([AT_SPEED, IN_TURNS, SLOWLY, 10.0]))
     def wait(self, seconds: float) -> None:
         self.now += seconds
@@ -287,17 +293,17 @@ class Windows(RuleBasedStateMachine):
 
     @invariant()
     def the_memory_is_kept(self) -> None:
-        budget = self.budget
-        assert sum(map(promised, self.live)) <= budget.reserved <= TOTAL
-        assert budget.reserved == budget.grown + INITIAL * len(self.live)
-
-    @invariant()
-    def growth_leaves_room(self) -> None:
-        """To streams to come; and of what small windows and new streams get without need, to those that need it."""
-        budget = self.budget
-        assert 0 <= budget.opening <= budget.grown <= TOTAL // GROWTH_PART
-        assert budget.opening <= max(TOTAL // OPENING_PART, TOTAL // GROWTH_PART - TOTAL // SPARED_PART)
+        """And growth leaves room: to streams to come; and of what small windows and new streams get without need, to
+        those that need it. What was given when there was more comes back, and is not given again."""
+        budget, total = self.budget, self.budget.total
+        assert sum(map(promised, self.live)) <= budget.reserved == budget.grown + INITIAL * len(self.live)
+        assert 0 <= budget.opening <= budget.grown
         assert 0 <= budget.growers <= len(self.live)
+        opening = max(total // OPENING_PART, total // GROWTH_PART - total // SPARED_PART)
+        most = total, total // GROWTH_PART, opening
+        given = budget.reserved, budget.grown, budget.opening
+        assert all(now <= max(each, before) for now, each, before in zip(given, most, self.given, strict=True))
+        self.given = given
 
     @invariant()
     def windows_stay_within_their_bounds(self) -> None:
@@ -331,6 +337,7 @@ class Windows(RuleBasedStateMachine):
             others = [flow for flow in self.live if flow is not busy and flow.credit.sent]
             assert all(promised(flow) <= INITIAL for flow in others)
             assert busy.window.size == MAXIMUM or busy.window.size > self.budget.room
+            assert not self.budget.overdrawn or busy.window.size <= INITIAL + self.budget.share
         for flow in self.live:
             flow.close()
         assert self.trust.under_way == 0

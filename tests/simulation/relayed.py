@@ -355,13 +355,12 @@ class Sites:
             config=config,
             worker=StoreWorker(store),
             chunker=chunker,
-            tunnel_settings=settings,
-            exports={export.name: export for export in config.exports},
             software="simulation",
             processor=Processor(),
             turns=Turns(),
             proves=lambda *_: True,
         )
+        environment.tunnel_settings = settings
         peer = Peer(environment, config.peers[0])
         peer.relays.rounds = Rounds(self._ticking)
         return peer

@@ -3,17 +3,31 @@
 import http.client
 import json
 import socket
+import tomllib
+from contextlib import ExitStack
 from typing import Any
 
 from bench.sites import Address, Site, free_port
 from proxy.web.routes import API
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Array, connect, how_dialling_ends, how_it_ends, receipt, send, torn, whole
-from tests.integration.bed.sites import Bed, alarm, ends, eventually, logged, text_of, wire_bytes
+from tests.integration.bed.sites import (
+    Bed,
+    Forward,
+    Pair,
+    alarm,
+    ends,
+    eventually,
+    lanes_of,
+    logged,
+    text_of,
+    wire_bytes,
+)
 from tests.patience import PATIENCE
 
 SIZE = 8 << 20
 WRITE = 256 << 10
+NORTH = '[[peer]]\nname = "north"\ncertificate = "north.crt"\n'
 
 
 def reload(site: Site) -> dict[str, Any]:
@@ -44,6 +58,12 @@ def another_forward(port: int, export: str) -> str:
 
 def another_export(address: Address) -> str:
     return f'[[export]]\nname = "second"\naddress = "{text_of(address)}"\npeers = ["east"]\n'
+
+
+def door_of(pair: Pair) -> Address:
+    """Where west is dialled."""
+    host, _, port = tomllib.loads(pair.west.config.read_text())["tunnel"]["listen"].rpartition(":")
+    return host, int(port)
 
 
 def test_a_second_array_is_added_while_the_first_is_replicated(bed: Bed) -> None:
@@ -97,11 +117,15 @@ def test_what_is_withdrawn_ends_and_can_come_back(bed: Bed) -> None:
                 torn(b"", how_it_ends(near))
             assert array.arrival(1).over.wait(PATIENCE)
             torn(b"again", array.arrival(1))
-            assert pair.east.status()["peers"][0]["shares"] == []
+            (west,) = pair.east.status()["peers"]
+            assert (west["shares"], west["bytes"]["raw"]) == ([], len(b"before" + b"again"))
             assert _refuses(pair.entrance)
             pair.east.config.write_text(text)
             assert reload(pair.east) == taken_over("forward array")
             whole(receipt(b"whole"), send([b"whole"], pair.entrance))
+            (west,) = pair.east.status()["peers"]
+            assert west["shares"][0]["bytes"]["raw"] == len(b"whole"), "like its bytes on the wire it begins at 0"
+            assert west["bytes"]["raw"] == len(b"before" + b"again" + b"whole")
             changed = "its way was changed in the site's file"
             reasons = ends(pair.east)
             assert (reasons[changed], reasons[f"by west: {changed} (origin_reset)"]) == (1, 1)
@@ -156,6 +180,88 @@ def test_an_address_that_cannot_be_had_leaves_all_as_it_was(bed: Bed) -> None:
             whole(receipt(b"before after"), how_it_ends(near))
 
 
+def test_a_peer_comes_and_goes_while_another_replicates(bed: Bed) -> None:
+    """As where a hub gets one more spoke; its part of the memory is taken from the others' while they use it."""
+    content = volume("content", 3 * SIZE)
+    with Array() as array:
+        pair = bed.pair(array.address)
+        west, alone = pair.west, pair.west.config.read_text()
+        from_north = Forward("array", "west")
+        north = bed.site("north", {"west": door_of(pair)}, forwards=[from_north])
+        shared = alone.replace("[[export]]", f"{NORTH}[[export]]").replace('["east"]', '["east", "north"]')
+        with pair.running(), ExitStack() as stack:
+
+            def change(number: int) -> None:
+                if number == 20:
+                    west.config.write_text(shared)
+                    assert reload(west) == taken_over("export array", "peer north")
+                    north.start()
+                    north.wait_up()
+                    stack.enter_context(near := connect(from_north.address))
+                    near.sendall(b"from north")
+                    victims.append(near)
+                    there = array.arrival(1)
+                    north.wait_for(lambda: there.data == b"from north", "has not sent it", PATIENCE)
+                if number == 60:
+                    west.config.write_text(alone)
+                    assert reload(west) == taken_over("peer north", "export array")
+
+            victims: list[socket.socket] = []
+            whole(receipt(content), send(cut(content, WRITE), pair.entrance, change))
+            torn(b"", how_it_ends(victims[0]))
+            torn(b"from north", array.arrival(1))
+            assert ends(north) == {"by west: its way was changed in the site's file (origin_reset)": 1}
+            logged(north, "peer west has ended in order: west has north in its file no more")
+            (east,) = west.status()["peers"]
+            assert (east["name"], east["outages"], east["tunnel_resets"]) == ("east", 0, 0)
+            eventually(north, "peers.0.state", "connecting")
+            west.config.write_text(shared)
+            assert reload(west) == taken_over("export array", "peer north")
+            north.wait_up()
+            whole(receipt(content), send(cut(content, WRITE), from_north.address))
+            assert [peer["name"] for peer in west.status()["peers"]] == ["east", "north"]
+            assert north.stop() == 0
+
+
+def test_a_peer_s_address_changes_under_a_stream_that_lives(bed: Bed) -> None:
+    """Lanes that are up stay; the next one is dialled where the file says."""
+    with Array() as array:
+        pair = bed.pair(array.address)
+        east, old = pair.east, text_of(door_of(pair))
+        with pair.running(), connect(pair.entrance) as near:
+            near.sendall(b"before ")
+            array.arrival()
+            dead = f"127.0.0.1:{free_port()}"
+            assert edit(east, old, dead) == taken_over("peer west")
+            assert [lane["remote"] for lane in lanes_of(east)] == [old]
+            near.sendall(b"between ")
+            pair.west.kill()
+            eventually(east, "peers.0.last_error", f"cannot connect to {dead}: Connection refused")
+            assert east.status()["peers"][0]["state"] == "outage"
+            pair.west.start()
+            assert edit(east, dead, old) == taken_over("peer west")
+            east.wait_up()
+            torn(b"", how_it_ends(near))
+            whole(receipt(b"whole"), send([b"whole"], pair.entrance))
+
+
+def test_memory_is_taken_over(bed: Bed) -> None:
+    """Less of it, and then more, while bulk is under way."""
+    content, less = volume("content", 3 * SIZE), 'window = "1MiB"\nmemory = "2MiB"\nunacked = "1MiB"\n'
+    with Array() as array:
+        pair = bed.pair(array.address)
+        with pair.running():
+
+            def change(number: int) -> None:
+                before, after = "[tunnel]\n", f"[tunnel]\n{less}"
+                if number in (20, 60):
+                    for site in pair.sites:
+                        answer = edit(site, before, after) if number == 20 else edit(site, after, before)
+                        assert answer == taken_over("tunnel.window", "tunnel.memory", "tunnel.unacked")
+
+            whole(receipt(content), send(cut(content, WRITE), pair.entrance, change))
+
+
 def test_all_or_nothing(bed: Bed) -> None:
     """A file of which a part needs a restart might not have passed the checks without that part."""
     port = free_port()
@@ -165,13 +271,13 @@ def test_all_or_nothing(bed: Bed) -> None:
             east, text = pair.east, pair.east.config.read_text()
             east.config.write_text(
                 text.replace("[[forward]]", f"{another_forward(port, 'array')}[[forward]]").replace(
-                    "[tunnel]\n", '[tunnel]\nunacked = "65MiB"\n'
+                    "[tunnel]\n", '[tunnel]\ngrace = "65s"\n'
                 )
             )
             answer = reload(east)
             assert (answer["reloaded"], answer["taken_over"]) == (True, [])
-            assert answer["awaiting_restart"] == ["tunnel.unacked", "forward second"]
-            logged(east, "what else was changed takes effect with a restart: tunnel.unacked, forward second")
+            assert answer["awaiting_restart"] == ["tunnel.grace", "forward second"]
+            logged(east, "what else was changed takes effect with a restart: tunnel.grace, forward second")
             assert _refuses(("127.0.0.1", port))
             east.config.write_text(text.replace("[[forward]]", f"{another_forward(port, 'array')}[[forward]]"))
             assert reload(east) == taken_over("forward second")

@@ -18,6 +18,8 @@ from proxy.history.file import open_history
 from tests.certificates import make
 from tests.unit.cli.conftest import OUTLINE, Isthmus, StatusSite
 
+TAKE_OVER = "isthmus reload, and restart the site if that says so"
+
 
 @pytest.fixture
 def at_home(pair: Path, free_port: Callable[[], int]) -> Path:
@@ -187,10 +189,10 @@ def test_who_is_waited_for_may_be_who_was_refused(isthmus: Isthmus, east: Status
 
 
 def test_a_peer_that_was_added(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
-    """The site reads its peers at its start: one that `isthmus pair` has written since is refused, reload or not."""
+    """One that `isthmus pair` has written is refused until the site takes that over."""
     east.answers({"site": "east", "peers": [{"name": "north", "state": "up", "lanes": [{}]}]})
     found = findings(isthmus, at_home)["tunnel to west"]
-    assert (found["level"], found["remedy"]) == ("problem", "restart the site")
+    assert (found["level"], found["remedy"]) == ("problem", TAKE_OVER)
     assert "the running site does not know it" in found["found"]
 
 
@@ -198,7 +200,7 @@ def test_a_peer_that_was_removed(isthmus: Isthmus, east: StatusSite, at_home: Pa
     east.answers({"site": "east", "peers": [{"name": "west", "state": "up"}, {"name": "north", "state": "waiting"}]})
     found = findings(isthmus, at_home)["tunnel to north"]
     assert "it is not in the file any more" in found["found"]
-    assert found["remedy"] == "restart the site; or write it into the file again, and isthmus reload"
+    assert found["remedy"] == f"{TAKE_OVER}; or write it into the file again"
 
 
 def test_another_user_than_the_sites(isthmus: Isthmus, at_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

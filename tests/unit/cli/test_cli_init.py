@@ -319,9 +319,8 @@ def test_a_directory_whose_name_has_a_space(
     isthmus("init", "--site", "west", "--peer", "east", "--listen", "198.18.0.2:4500", "--out", tmp_path / "west")
     line = isthmus("invite", tmp_path / "west" / "west.toml").stdout.split()[2]
     told = isthmus("pair", line, place / "east.toml").stdout
-    assert (
-        f"Next: isthmus reload '{place}/east.toml', or, if it does not run, isthmus serve '{place}/east.toml'" in told
-    )
+    serve, reload = (f"isthmus {each} '{place}/east.toml'" for each in ("serve", "reload"))
+    assert f"Next: {serve}; if the site runs already, {reload}" in told
     assert f"is `isthmus serve '{place}/east.toml'` running?" in isthmus("status", place / "east.toml").stderr
     (place / "east.key").chmod(0o644)
     assert f"; chmod 600 '{place}/east.key'\n" in isthmus("check", place / "east.toml").stderr

@@ -127,14 +127,7 @@ def test_another_certificate_or_address_needs_a_word(isthmus: Isthmus, tmp_path:
     moved = encode(Invitation("west", parse_address("198.18.0.9:4500"), decode(hosts["west"]).certificate))
     isthmus("keygen", "--site", "west", "--out", tmp_path / "west", "--force")
     renewed = line_of(isthmus("invite", tmp_path / "west" / "west.toml").stdout)
-    for line, words, next_step in (
-        (moved, "198.18.0.9:4500", f"Next: isthmus serve {file}; if the site runs already, restart it"),
-        (
-            renewed,
-            "its certificate is not the one in",
-            f"Next: isthmus reload {file}, or, if it does not run, isthmus serve",
-        ),
-    ):
+    for line, words in ((moved, "198.18.0.9:4500"), (renewed, "its certificate is not the one in")):
         shown = isthmus("pair", line, file)
         assert shown.exit_code == ExitCode.FAILED
         assert words in shown.stderr
@@ -142,6 +135,7 @@ def test_another_certificate_or_address_needs_a_word(isthmus: Isthmus, tmp_path:
         assert content(tmp_path / "east") == before
         replaced = isthmus("pair", line, file, "--replace")
         assert replaced.exit_code == 0
+        next_step = f"Next: isthmus serve {file}; if the site runs already, isthmus reload {file}"
         assert next_step in replaced.stdout
         assert isthmus("check", file).exit_code == 0
         isthmus("pair", hosts["west"], file, "--replace")

@@ -29,16 +29,21 @@ def read(text: str) -> SiteConfig:
         ("[status]\nlisten", '[status]\ntoken = "east.token"\nlisten', (), ("status.token",)),
         ("[status]", '[log]\nlevel = "debug"\n[status]', ("log.level",), ()),
         ("[status]", '[log]\nformat = "json"\n[status]', (), ("log.format",)),
-        ('address = "198.18.0.2:4500"', 'address = "198.18.0.9:4500"', (), ("peer west",)),
+        (
+            "[tunnel]",
+            '[tunnel]\nmemory = "300MiB"\nunacked = "100MiB"\nwindow = "200MiB"',
+            ("tunnel.window", "tunnel.memory", "tunnel.unacked"),
+            (),
+        ),
+        ("[tunnel]", '[tunnel]\ngrace = "30s"', (), ("tunnel.grace",)),
+        ('address = "198.18.0.2:4500"', 'address = "198.18.0.9:4500"', ("peer west",), ()),
         ('"west.crt"', '"west.crt"\nrate = "10Mbit"', ("peer west",), ()),
-        ('"198.18.0.2:4500"', '"198.18.0.9:4500"\nrate = "10Mbit"', (), ("peer west",)),
         ("127.0.0.1:3260", "127.0.0.1:3261", ("forward replication",), ()),
         ("127.0.0.1:3260", "0.0.0.0:3260", (), ("forward replication",)),  # both cannot be bound at once
         ("127.0.0.1:3260", "[::]:3260", ("forward replication",), ()),
         ("127.0.0.1:3260", "127.0.0.2:3260", ("forward replication",), ()),
         ('name = "replication"', 'name = "other"', ("forward replication", "forward other"), ()),
-        ("[[forward]]", f"{NORTH}[[forward]]", (), ("peer north",)),
-        ("[[forward]]", f"{NORTH}{EXPORT}[[forward]]", ("export home",), ("peer north",)),
+        ("[[forward]]", f"{NORTH}{EXPORT}[[forward]]", ("peer north", "export home"), ()),
     ],
 )
 def test_what_differs(before: str, after: str, at_once: tuple[str, ...], restart: tuple[str, ...]) -> None:

@@ -80,7 +80,7 @@ def dial(line: Line, monkeypatch: pytest.MonkeyPatch, *, lanes: Lanes | None = N
     peer = MagicMock(lanes=lanes or Lanes(), relays={1: "a stream"} if resting else {}, last_error="")
     peer.lanes.wanted.set()
     settings: dict[str, Any] = {"congestion_control": "", "connect_timeout": TIMEOUT, "pause_max": LONGEST}
-    dialler = Dialler(peer, Address("west.example", 4500), MagicMock(), **settings)
+    dialler = Dialler(peer, MagicMock(), **settings)
     played(runs(dialler, 600.0))
 
 
@@ -96,6 +96,36 @@ def test_pauses_double_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> Non
     due = [0.25, 0.5, 1.0, 2.0, 4.0, *[LONGEST] * len(line.pauses)]
     assert len(line.pauses) > 75
     assert all(most / 2 <= pause <= most for pause, most in zip(line.pauses, due, strict=False)), line.pauses
+
+
+def test_the_address_is_the_one_that_the_peer_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it has none, nobody is dialled; what a reload changes counts for the next attempt."""
+    turn, places = 0, list[tuple[int, Address]]()
+
+    async def connect(address: Address, *_: object, seconds: float) -> None:
+        places.append((turn, address))
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(dialling, "connect", connect)
+    monkeypatch.setattr(dialling, "Handshake", MagicMock())
+    peer = MagicMock(lanes=Lanes(), relays={}, address=None)
+    peer.lanes.wanted.set()
+    settings: dict[str, Any] = {"congestion_control": "", "connect_timeout": TIMEOUT, "pause_max": LONGEST}
+    dialler = Dialler(peer, MagicMock(), **settings)
+    one, two = Address("west.example", 4500), Address("198.18.0.2", 4500)
+
+    async def scene() -> None:
+        nonlocal turn
+        running = asyncio.create_task(runs(dialler, 400.0))
+        for turn, peer.address in enumerate((None, one, two, None)):
+            dialler.hurry()
+            await asyncio.sleep(LONGEST / 4)
+            assert (turn, peer.address) in places or peer.address is None, "at once"
+            await asyncio.sleep(2 * LONGEST)
+        await running
+
+    played(scene())
+    assert set(places) == {(1, one), (2, two)}
 
 
 def test_no_two_sites_keep_step(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +151,7 @@ def test_of_a_peer_that_was_removed_that_is_said() -> None:
     words = "west was removed from east.toml"
     certificates = MagicMock(**{"dialling.side_effect": ValueError(words), "removed.return_value": words})
     settings: dict[str, Any] = {"congestion_control": "", "connect_timeout": TIMEOUT, "pause_max": LONGEST}
-    played(runs(Dialler(peer, Address("west.example", 4500), certificates, **settings), 10.0))
+    played(runs(Dialler(peer, certificates, **settings), 10.0))
     assert {call.args for call in peer.failed.call_args_list} == {(words,)}
 
 
@@ -153,7 +183,7 @@ def test_a_mark_whose_packets_are_lost_keeps_no_other_from_being_tried(
     """
     tried = []
 
-    async def attempt(self: Dialler, mark: int, *, trial: bool = False) -> None:
+    async def attempt(self: Dialler, address: Address, mark: int, *, trial: bool = False) -> None:
         tried.append(mark)
         await asyncio.sleep(lasts)
 
@@ -226,7 +256,7 @@ def dialled(tunnel: Tunnel, peer: MagicMock, monkeypatch: pytest.MonkeyPatch, *,
         monkeypatch.setattr(dialling, name, value)
     monkeypatch.setattr(dialling, "Handshake", lambda *_: MagicMock(failure=None))
     settings: dict[str, Any] = {"congestion_control": "", "connect_timeout": seconds, "pause_max": LONGEST}
-    return Dialler(peer, Address("west.example", 4500), MagicMock(), **settings)
+    return Dialler(peer, MagicMock(), **settings)
 
 
 def test_an_outage_is_not_taken_for_a_path_that_loses_long_packets(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,16 +32,16 @@ class Bench:
 
     def __init__(self) -> None:
         self.asked: asyncio.Queue[tuple[str, str, str]] = asyncio.Queue()
-        peers = {name: cast(Peer, self._peer(name)) for name in ("west", "north")}
-        self.forwards = Forwards(peers, [], self._run)
+        self.peers = {name: self._peer(name) for name in ("west", "north")}
+        self.forwards = Forwards(self.peers, [], self._run)
         self._tasks: list[asyncio.Task[None]] = []
 
-    def _peer(self, name: str) -> Any:
+    def _peer(self, name: str) -> Peer:
         def opened(by: str, export: str, *_: object) -> tuple[None, str]:
             self.asked.put_nowait((name, by, export))
             return None, "this is a test"
 
-        return SimpleNamespace(name=name, relays=SimpleNamespace(open=opened))
+        return cast(Peer, SimpleNamespace(name=name, relays=SimpleNamespace(open=opened)))
 
     def _run(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         self._tasks.append(asyncio.get_running_loop().create_task(work))
@@ -82,6 +82,25 @@ def test_they_come_change_and_go() -> None:
         await asyncio.sleep(0)
         with pytest.raises(ConnectionRefusedError):
             await bench.ask(one)
+        await bench.close()
+
+    asyncio.run(scene())
+
+
+def test_peers_come_and_go() -> None:
+    one, two = free_ports(2)
+
+    async def scene() -> None:
+        bench = Bench()
+        north = bench.peers.pop("north")
+        bench.change(forward("first", one))
+        bench.peers["north"] = north
+        bench.change(forward("first", one), forward("second", two, peer="north"))
+        assert await bench.ask(two) == ("north", "second", "array")
+        del bench.peers["north"]
+        bench.change(forward("second", two))
+        assert await bench.ask(two) == ("west", "second", "array")
+        assert [*bench.forwards.portals] == ["west"]
         await bench.close()
 
     asyncio.run(scene())

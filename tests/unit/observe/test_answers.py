@@ -74,9 +74,20 @@ def test_trends() -> None:
         trend.note({"a": 2.0 * second, "b": float(second % 70)} | ({"d": 7.0} if second > 95 else {}), float(second))
     assert (trend.rise("a", 10), trend.rate("a", 10)) == (20, 2)
     assert trend.rise("a", 1000) == 198
-    assert trend.rise("b", 60) == 29  # it began anew
+    assert trend.rise("b", 60) == 30 + 29, "it fell from 69 to 0 meanwhile, and went on"
     assert trend.rise("d", 10) == 7  # it was not there before
     assert (trend.rise("c", 10), trend.rate("c", 10), Trend(5).last("a")) == (0, 0, 0)
+
+
+def test_of_a_sum_one_part_goes_and_comes_back() -> None:
+    """As the export's traffic when it is no longer for one of its peers: that says nothing of what was moved."""
+    trend, parts = Trend(600), [*[900.0] * 20, *[0.0] * 20, *[5.0] * 20]
+    for second, part in enumerate(parts):
+        trend.note({"sum": part + second}, float(second))
+    assert trend.rise("sum", 59) == 59 + 5 - 1, "and the second in which it fell is lost"
+    trend.note({}, 60.0)
+    trend.note({"sum": 3.0}, 61.0)
+    assert trend.last("sum") == 3, "it was not there"
 
 
 def test_the_list_of_metrics_is_up_to_date() -> None:

@@ -1,0 +1,89 @@
+"""The peers of a site: those that its file names, which may be others while it runs, and who dials them."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from typing import Any
+
+from proxy.config.model import Peer as PeerConfig
+from proxy.net.dialler import Dialler
+from proxy.net.environment import Environment
+from proxy.net.peer import Peer
+from proxy.net.tls import Certificates
+from proxy.protocol.codes import CloseCode, ResetCode
+
+log = logging.getLogger(__name__)
+
+Run = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
+"""Begins a task that ends by cancellation only."""
+
+
+class Peers(Mapping[str, Peer]):
+    """By name, in the order of the file. Loop thread."""
+
+    def __init__(self, environment: Environment, certificates: Certificates, congestion_control: str, run: Run) -> None:
+        """`congestion_control`: of lanes that are dialled, as for `Lane`."""
+        self._environment = environment
+        self._certificates = certificates
+        self._congestion_control = congestion_control
+        self._run = run
+        self._peers = {own.name: Peer(environment, own) for own in environment.config.peers}
+        self._diallers: dict[str, Dialler] = {}
+        self._dialling: dict[str, asyncio.Task[None]] = {}
+
+    def __getitem__(self, name: str) -> Peer:
+        return self._peers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._peers)
+
+    def __len__(self) -> int:
+        return len(self._peers)
+
+    def begin(self) -> None:
+        """Dial those that have an address, from now on."""
+        for peer in self._peers.values():
+            self._dial(peer)
+
+    def change(self) -> None:
+        """Those that the site's file names from now on: it has been taken over. The streams of others are reset."""
+        named = {own.name: own for own in self._environment.config.peers}
+        for name in self._peers.keys() - named.keys():
+            self._dismiss(name)
+        self._peers = {name: self._kept(own) or self._met(own) for name, own in named.items()}
+
+    def review(self) -> None:
+        """Certificates were read anew, and perhaps what kept peers away is over."""
+        for peer in self._peers.values():
+            peer.review(self._certificates.removed(peer.name))
+        for dialler in self._diallers.values():
+            dialler.hurry()
+
+    def _kept(self, own: PeerConfig) -> Peer | None:
+        peer = self._peers.get(own.name)
+        if peer is not None:
+            peer.change(own)
+        return peer
+
+    def _met(self, own: PeerConfig) -> Peer:
+        peer = Peer(self._environment, own)
+        self._dial(peer)
+        return peer
+
+    def _dial(self, peer: Peer) -> None:
+        tunnel = self._environment.config.tunnel
+        dialler = self._diallers[peer.name] = Dialler(
+            peer,
+            self._certificates,
+            congestion_control=self._congestion_control,
+            connect_timeout=tunnel.connect_timeout,
+            pause_max=tunnel.reconnect_max,
+        )
+        self._dialling[peer.name] = self._run(dialler.run())
+
+    def _dismiss(self, name: str) -> None:
+        reason = f"{self._environment.config.site.name} has {name} in its file no more"
+        log.info("%s is no peer any more: its streams are reset, and its lanes end", name)
+        del self._diallers[name]
+        self._dialling.pop(name).cancel()
+        self._peers[name].end(CloseCode.SHUTDOWN, reason, ResetCode.SHUTDOWN)
