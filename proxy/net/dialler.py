@@ -17,6 +17,7 @@ from proxy.net.lane import Lane
 from proxy.net.long_packets import LongPackets
 from proxy.net.peer import Peer
 from proxy.net.sockets import shorten_segments
+from proxy.net.tasks import Run
 from proxy.net.tls import Certificates
 from proxy.protocol.codes import CloseCode
 
@@ -33,7 +34,7 @@ _AT_ONCE = 16
 
 
 class Dialler:
-    """Dials one peer. Loop thread. `run` is a task that ends by cancellation only."""
+    """Dials one peer from `begin` to `close`. Loop thread."""
 
     def __init__(
         self,
@@ -58,9 +59,19 @@ class Dialler:
         """Attempts under way, each with the DSCP mark that its lane is to carry."""
         self._begun: dict[int, float] = {}
         """When the latest attempt for each mark began; it may be over."""
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self, run: Run) -> None:
+        """Dial from now on."""
+        self._task = run(self.run())
+
+    def close(self) -> None:
+        """Dial no more, and give up attempts that are under way. It has to have begun."""
+        assert self._task is not None
+        self._task.cancel()
 
     async def run(self) -> None:
-        """Dial whenever the peer lacks lanes."""
+        """Dial whenever the peer lacks lanes, until cancelled."""
         pause = _FIRST_PAUSE
         try:
             while True:

@@ -3,8 +3,7 @@
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 from proxy.config.addresses import Address
 from proxy.config.model import Forward as ForwardConfig
@@ -17,6 +16,7 @@ from proxy.net.listener import connections, waiting
 from proxy.net.peer import Peer
 from proxy.net.redirected import meant_for
 from proxy.net.relay import Relay, prepare
+from proxy.net.tasks import Run
 from proxy.protocol.codes import Capability
 
 log = logging.getLogger(__name__)
@@ -27,10 +27,6 @@ FEW = 2
 """With at most so many live connections a forward is not itself what keeps the loop busy."""
 AT_ONCE = 32
 """Connections that are joined to their streams together, at most."""
-
-
-Run = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
-"""Begins a task that ends by cancellation only."""
 
 
 class Misdirected(Exception):

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from proxy.config.addresses import Address
 from proxy.config.model import Forward as ForwardConfig
-from proxy.net.forward import Forward, Run
+from proxy.net.forward import Forward
 from proxy.net.peer import Peer
 from proxy.net.portals import Portals
+from proxy.net.tasks import Run
 
 
 class Forwards:

@@ -47,6 +47,7 @@ class Peer:
         """How often the peer shut down in order."""
         self.tunnel_resets = 0
         """How often the tunnel was lost with streams in it."""
+        self._known = now
         self._ended: float | None = None
         self._last_error = self._removed = ""
         self.short_packets = False
@@ -99,6 +100,11 @@ class Peer:
         if self.relays:
             return "outage"
         return "connecting" if self.address else "waiting"
+
+    @property
+    def known_seconds(self) -> float:
+        """For how long this site has had it as a peer."""
+        return self._loop.time() - self._known
 
     @property
     def ended_seconds(self) -> float | None:

@@ -1,21 +1,17 @@
 """The peers of a site: those that its file names, which may be others while it runs, and who dials them."""
 
-import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from proxy.config.model import Peer as PeerConfig
 from proxy.net.dialler import Dialler
 from proxy.net.environment import Environment
 from proxy.net.peer import Peer
+from proxy.net.tasks import Run
 from proxy.net.tls import Certificates
 from proxy.protocol.codes import CloseCode, ResetCode
 
 log = logging.getLogger(__name__)
-
-Run = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
-"""Begins a task that ends by cancellation only."""
 
 
 class Peers(Mapping[str, Peer]):
@@ -29,7 +25,6 @@ class Peers(Mapping[str, Peer]):
         self._run = run
         self._peers = {own.name: Peer(environment, own) for own in environment.config.peers}
         self._diallers: dict[str, Dialler] = {}
-        self._dialling: dict[str, asyncio.Task[None]] = {}
 
     def __getitem__(self, name: str) -> Peer:
         return self._peers[name]
@@ -79,11 +74,10 @@ class Peers(Mapping[str, Peer]):
             connect_timeout=tunnel.connect_timeout,
             pause_max=tunnel.reconnect_max,
         )
-        self._dialling[peer.name] = self._run(dialler.run())
+        dialler.begin(self._run)
 
     def _dismiss(self, name: str) -> None:
         reason = f"{self._environment.config.site.name} has {name} in its file no more"
         log.info("%s is no peer any more: its streams are reset, and its lanes end", name)
-        del self._diallers[name]
-        self._dialling.pop(name).cancel()
+        self._diallers.pop(name).close()
         self._peers[name].end(CloseCode.SHUTDOWN, reason, ResetCode.SHUTDOWN)

@@ -11,9 +11,10 @@ from proxy.config.addresses import Address
 from proxy.config.difference import leads_elsewhere
 from proxy.config.model import Forward as ForwardConfig
 from proxy.iscsi.portals import Portal
-from proxy.net.forward import Forward, Run
+from proxy.net.forward import Forward
 from proxy.net.listener import bind
 from proxy.net.peer import Peer
+from proxy.net.tasks import Run
 from proxy.observe.snapshot import OnDemandStatus
 from proxy.observe.watch import STANDSTILL
 from proxy.protocol.codes import Capability

@@ -101,6 +101,7 @@ def _peer(peer: Peer, portals: Portals) -> PeerStatus:
     return PeerStatus(
         name=peer.name,
         state=peer.state,
+        known_seconds=peer.known_seconds,
         lanes=[_lane(lane) for lane in peer.lanes],
         round_trip_seconds=figures.round_trip,
         outages=figures.outages,

@@ -281,15 +281,15 @@ def _of_tunnel(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> Iterable[F
 
 
 def _down(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> Finding:
-    """There is no tunnel. That is no fault yet of a site that has just started, nor of a peer that has just ended in
-    order: it is likely being restarted."""
+    """There is no tunnel. That is no fault yet where the site has just started, or met the peer, nor of a peer that has
+    just ended in order: it is likely being restarted."""
     why = _why_down(peer, snapshot, trend)
     if peer.ended_seconds is not None:
         words = f"{peer.name} has ended in order, and is not back: {why}"
         if peer.ended_seconds < A_WHILE:
             return Finding(codes.PEER_ENDED, Level.ATTENTION, words)
         return Finding(codes.TUNNEL_DOWN, Level.CRITICAL, words)
-    patient = not peer.outages and snapshot.uptime_seconds < PATIENCE_AT_START
+    patient = not peer.outages and peer.known_seconds < PATIENCE_AT_START
     level = Level.ATTENTION if patient else Level.CRITICAL
     return Finding(codes.TUNNEL_DOWN, level, f"there is no tunnel to {peer.name}: {why}")
 

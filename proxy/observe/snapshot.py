@@ -204,12 +204,14 @@ class RefusalStatus:
 
 @dataclass(frozen=True, slots=True)
 class PeerStatus:
-    """Another site and the tunnel to it. Counters begin when this site starts."""
+    """Another site and the tunnel to it. Counters begin when this site has it as a peer."""
 
     name: str
     state: str
     """up: a lane is up and heard of. If not: outage while streams wait for one; otherwise connecting (this site dials)
     or waiting (the peer has to dial)."""
+    known_seconds: float
+    """How long this site has had it as a peer."""
     lanes: list[LaneStatus]
     round_trip_seconds: float | None
     """Smoothed round trip of the tunnel's own pings; null before the first."""

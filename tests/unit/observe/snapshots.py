@@ -43,6 +43,7 @@ def peer(**changes: Any) -> PeerStatus:
     plain: dict[str, Any] = {
         "name": "west",
         "state": "up",
+        "known_seconds": 3600.0,
         "lanes": [lane()],
         "round_trip_seconds": 0.05,
         "bytes": of_peer(),

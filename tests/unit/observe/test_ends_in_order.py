@@ -7,7 +7,7 @@ import pytest
 from proxy.observe.answers import Level
 from proxy.observe.chronicle import REPEATED
 from proxy.observe.codes import STREAMS_RESET
-from tests.unit.observe.snapshots import changed, with_peer
+from tests.unit.observe.snapshots import changed, peer, with_peer
 from tests.unit.observe.test_watch import Site, down
 
 
@@ -70,3 +70,16 @@ def test_streams_that_an_end_in_order_has_reset_are_not_told_as_lost_to_the_line
     assert site.told == ["IST-101", "IST-115", "IST-104"]
     (event,) = (each for each in site.watch.journal.after(0, 100).events if each.code == "IST-104")
     assert (event.words, event.remedy) == (words, remedy)
+
+
+def test_a_peer_that_was_removed_and_comes_back_is_told_of_anew() -> None:
+    """By two reloads: that it has no tunnel is told for each time, and not as soon as it is there."""
+    north = peer(name="north", state="waiting", lanes=[], known_seconds=30.0)
+    site = Site(changed(peers=[peer(), north]))
+    site.pass_(changed(peers=[peer()]), 3)
+    assert site.level is Level.HEALTHY
+    counts = site.watch.journal.counts
+    site.pass_(changed(peers=[peer(), replace(north, known_seconds=1.0)]), 3)
+    assert (site.level, counts["IST-102"]) == (Level.ATTENTION, 1)
+    site.pass_(changed(peers=[peer(), north]), 3)
+    assert (site.level, counts["IST-102"]) == (Level.DEGRADED, 2)

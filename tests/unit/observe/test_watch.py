@@ -113,7 +113,7 @@ def test_a_tunnel_that_comes_up_between_two_seconds_and_is_lost_again_is_told(re
 
 
 def test_a_tunnel_that_is_lost_within_its_first_second_is_told() -> None:
-    site = Site(changed(peers=[peer(state="waiting", lanes=[])], uptime_seconds=3.0))
+    site = Site(changed(peers=[peer(state="waiting", lanes=[], known_seconds=3.0)]))
     site.pass_(changed(peers=[down()]), 3)
     assert site.told == ["IST-101", "IST-102"]
 
@@ -125,11 +125,12 @@ def test_a_peer_that_began_anew() -> None:
     assert site.told == ["IST-101", "IST-102", "IST-104", "IST-101"]
 
 
-def test_a_tunnel_that_never_came_up_is_waited_for_at_the_start() -> None:
-    never = [peer(state="waiting", lanes=[])]
-    site = Site(changed(peers=never, uptime_seconds=3.0))
+def test_a_tunnel_that_never_came_up_is_waited_for_at_first() -> None:
+    """From the start, or from the reload by which the site has got the peer."""
+    never = peer(state="waiting", lanes=[])
+    site = Site(changed(peers=[replace(never, known_seconds=3.0)]))
     assert (site.level, site.told) == (Level.ATTENTION, [])
-    site.pass_(changed(peers=never, uptime_seconds=30.0), 3)
+    site.pass_(changed(peers=[replace(never, known_seconds=30.0)]), 3)
     assert (site.level, site.told) == (Level.CRITICAL, ["IST-102"])
 
 
