@@ -26,15 +26,21 @@ def grown(budget: WindowBudget, count: int) -> list[ReceiveWindow]:
     return windows
 
 
+def use(windows: list[ReceiveWindow], rate: float) -> None:
+    """Each is used up some times, one after the other."""
+    now = 1000.0
+    for _ in range(8):
+        for each in windows:
+            now = pass_through(each, 2 * each.size, now, rate)
+
+
 def test_windows_in_use_come_down_to_an_even_part() -> None:
     budget = WindowBudget(256 * MIB)
     windows = grown(budget, 4)
     assert budget.grown > 32 * MIB
     budget.total = 64 * MIB
     assert budget.room < 0
-    for _ in range(8):
-        for each in windows:
-            pass_through(each, 2 * each.size, 1.0, SPEED)
+    use(windows, SPEED)
     assert not budget.overdrawn
     assert [each.size for each in windows] == [9 * MIB] * 4, "the initial credit, and a fourth of half of the memory"
 
@@ -47,9 +53,8 @@ def test_what_new_streams_were_given_comes_back_as_well() -> None:
         each.widen(24 * MIB)
     assert (budget.grown, budget.growers) == (budget.opening, 0)
     budget.total = 32 * MIB
-    for _ in range(8):
-        for each in windows:
-            pass_through(each, 2 * each.size, 0.0, 4e6)
+    use(windows, 4e6)
+    assert budget.growers == 0
     assert not budget.overdrawn
 
 
