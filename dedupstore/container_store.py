@@ -1,7 +1,7 @@
 """What the stores have in common: containers in memory, the table of their chunks, counters, pins and belief."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import Lock
 
@@ -285,15 +285,6 @@ class ContainerStore(ABC):
             figures.oldest_seconds = max(0.0, self._clock() - oldest.sealed)
         return figures
 
-    def fingerprints(self) -> Iterator[bytes]:
-        """As ChunkStore says."""
-        with self._lock:
-            containers = list(self._roster)
-        for container in containers:
-            for entry, name in enumerate(self._names(container)):
-                if self._locate(name) == (container, entry):
-                    yield name
-
     def _behind(self, place: Place) -> tuple[Container, int] | None:
         """Container and entry of what the same writer stored behind that place, if the container is in memory."""
         container = self._containers.get(place[0])
@@ -306,17 +297,6 @@ class ContainerStore(ABC):
             if container is None or not container.fingerprints:
                 return None
         return container, entry
-
-    def _names(self, container: int) -> list[bytes]:
-        """The fingerprints that the container's directory lists; empty if it is gone or broken."""
-        held = self._containers.get(container)
-        return list(held.fingerprints) if held is not None else []
-
-    def _locate(self, name: bytes) -> Place | None:
-        place = self._places.get(name)
-        if place is None and (found := self._find_elsewhere(name)) is not None:
-            return found[0]
-        return place
 
     # Common steps; the lock is held
 

@@ -155,7 +155,11 @@ class DiskStore(DiskReads):
         self._commit(written)
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
-        """As ChunkStore says."""
+        """Writer: read and verify everything; returns how many chunks are sound, and how many were dropped.
+
+        Nothing that cannot be read is dropped: an alarm says how much that is. `progress` is called with (done, all)
+        containers. Raises StoreFault if the disk gives nothing at all.
+        """
         with self._lock:
             containers = list(self._roster)
             scratch = self._take_memory()

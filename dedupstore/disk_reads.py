@@ -47,7 +47,9 @@ class DiskReads(DiskCache):
 
     def prefetch(self, name: bytes, *, spare: bool = False) -> None:
         """As ChunkStore says."""
-        place = self._locate(name)
+        place = self._places.get(name)
+        if place is None and (found := self._find_elsewhere(name)) is not None:
+            place = found[0]
         with self._lock:
             after = self._roster.after(place[0]) if place is not None else None
             if spare and (self._scatter.scattered or not self._has_room):
@@ -237,6 +239,7 @@ class DiskReads(DiskCache):
                 self._missed = b""  # it may be held after all
 
     def _names(self, container: int) -> list[bytes]:
+        """The fingerprints that the container's directory lists; empty if it is gone or broken."""
         with self._lock:
             held = self._containers.get(container)
             row = self._roster.get(container)

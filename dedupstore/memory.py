@@ -8,7 +8,6 @@ from dedupstore.beliefs import Beliefs
 from dedupstore.container import Container, Slab
 from dedupstore.container_store import ContainerStore
 from dedupstore.errors import StoreUnusable
-from dedupstore.fingerprint import fingerprint
 from dedupstore.prefix import common_prefix
 from dedupstore.roster import Row
 from dedupstore.store import CONTAINER_BYTES, NOT_REPEATED, Place, Repeated, StoreFigures
@@ -93,32 +92,6 @@ class MemoryStore(ContainerStore):
     def prepare(self) -> bool:
         """As ChunkStore says; 2 GiB take about two seconds."""
         return self._slab.prepare()
-
-    def verify(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
-        """As ChunkStore says."""
-        with self._lock:
-            containers = list(self._roster)
-        sound = dropped = 0
-        for done, container in enumerate(containers, 1):
-            verdicts = [self._verify_chunk(name, container) for name in self._names(container)]
-            sound += verdicts.count(True)
-            dropped += verdicts.count(False)
-            if progress:
-                progress(done, len(containers))
-        return sound, dropped
-
-    def _verify_chunk(self, name: bytes, container: int) -> bool | None:
-        """Whether the chunk is sound; None if it is gone meanwhile."""
-        with self._lock:
-            place = self._places.get(name)
-            if place is None or place[0] != container:
-                return None
-            data = self._containers[container].chunk(place[1])
-        if fingerprint(data) == name:
-            return True
-        with self._lock:
-            self._drop_chunk(name, place, len(data))
-        return False
 
     def close(self) -> None:
         """As ChunkStore says."""

@@ -6,7 +6,7 @@ that reads do not wait for a write that hangs. Implementations make the threads 
 only one thread uses may be used by it for everything.)
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -203,16 +203,6 @@ class ChunkStore(Protocol):
 
     def figures(self) -> StoreFigures:
         """A snapshot of the counters."""
-
-    def fingerprints(self) -> Iterator[bytes]:
-        """Writer: the fingerprint of every chunk held, oldest container first."""
-
-    def verify(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
-        """Writer: read and verify everything; returns how many chunks are sound, and how many were dropped.
-
-        Nothing that cannot be read is dropped: an alarm says how much that is. `progress` is called with (done, all)
-        containers. Raises StoreFault if the disk gives nothing at all.
-        """
 
     def close(self) -> None:
         """Seal, write and release everything. The store cannot be used afterwards."""

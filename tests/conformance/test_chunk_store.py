@@ -67,7 +67,6 @@ def containers(store: ChunkStore) -> int:
 
 def test_a_new_store_is_empty(store: ChunkStore) -> None:
     assert store.find(name_of(1)) is None
-    assert list(store.fingerprints()) == []
     assert store.alarms == ()
     figures = store.figures()
     assert (figures.chunks, figures.containers, figures.used_bytes, figures.size_bytes) == (0, 0, 0, SIZE)
@@ -80,7 +79,7 @@ def test_what_was_put_is_found_and_read(store: ChunkStore) -> None:
         assert place == (1, number)
         assert store.find(name) == place
         assert store.read(name) == chunk(number, length)
-    assert list(store.fingerprints()) == [name_of(n, length) for n, length in enumerate((1, 7, 4096, 65537, LARGE))]
+    assert store.figures().chunks == 5
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
@@ -427,19 +426,6 @@ def test_identity_and_epochs_are_new(make: Callable[..., ChunkStore]) -> None:
     assert [len(epoch) for epoch in one.epochs] == [8]
     assert one.identity != two.identity
     assert one.epochs != two.epochs
-
-
-def test_verify_finds_everything_sound(store: ChunkStore) -> None:
-    fill(store, range(A_CONTAINER * 3 + 4))
-    steps: list[tuple[int, int]] = []
-    assert store.verify(lambda done, total: steps.append((done, total))) == (A_CONTAINER * 3 + 4, 0)
-    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    assert store.verify() == (A_CONTAINER * 3 + 4, 0)
-
-
-def test_fingerprints_come_oldest_first(store: ChunkStore, containers: int) -> None:
-    fill(store, range(A_CONTAINER * containers + 1))
-    assert list(store.fingerprints()) == [name_of(n) for n in range(A_CONTAINER, A_CONTAINER * containers + 1)]
 
 
 def test_hits_and_misses_are_counted(store: ChunkStore, containers: int) -> None:

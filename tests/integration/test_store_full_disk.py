@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from dedupstore import open_store, purge_store
+from dedupstore.disk import DiskStore
 from dedupstore.errors import StoreUnusable
 from dedupstore.store import ChunkStore
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, held, name_of
@@ -57,7 +58,7 @@ def test_a_disk_that_fills_up(small_disk: Path) -> None:
     fill_and_check(store, 10_000, 20, length=8192)
     fill_and_check(store, 1000, 20)
     store.close()
-    store = open_store("disk", SIZE, small_disk / "store")
+    store = DiskStore(small_disk / "store", SIZE)
     assert store.alarms == ()
     assert store.verify() == (store.figures().chunks, 0)
     assert store.figures().containers >= 3
@@ -80,7 +81,7 @@ def test_a_disk_that_others_fill(small_disk: Path) -> None:
     now += 641
     fill(store, range(20_000, 20_000 + A_CONTAINER * 2))
     store.close()
-    store = open_store("disk", SIZE, small_disk / "store")
+    store = DiskStore(small_disk / "store", SIZE)
     assert store.alarms == ()
     assert store.verify() == (store.figures().chunks, 0)
     store.close()

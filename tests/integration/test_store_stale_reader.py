@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dedupstore import open_store
+from dedupstore.disk import DiskStore
 from dedupstore.errors import StoreUnusable
 from dedupstore.store import ChunkStore
 from tests.conformance.child import SIZE, started
@@ -37,7 +38,7 @@ def fill_until_alarmed(store: ChunkStore, index: Path) -> int:
 
 def test_a_reader_that_never_ends(tmp_path: Path) -> None:
     clock = Clock()
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    store = DiskStore(tmp_path, SIZE, cache_bytes=32 << 20, clock=clock)
     fill(store, range(10_000_000, 10_000_000 + 1136), SMALL)
     index = tmp_path / "index" / "data.mdb"
     with started("look", tmp_path) as reader:

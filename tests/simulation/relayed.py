@@ -52,7 +52,7 @@ class Shelf(MemoryStore):
         self._lost: set[bytes] = set()
 
     def lose(self, rng: random.Random, part: float) -> None:
-        self._lost = {name for name in self.fingerprints() if rng.random() < part}
+        self._lost = {name for name in self._places if rng.random() < part}
 
     def find(self, name: bytes) -> Place | None:
         return None if name in self._lost else super().find(name)

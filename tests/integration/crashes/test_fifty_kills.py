@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from dedupstore import open_store
+from dedupstore.disk import DiskStore
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import OPEN, Array, prefix_of, receipt, send, whole
 from tests.integration.bed.sites import Bed, Pair, run
@@ -65,7 +65,7 @@ def check_arrivals(array: Array, content: bytes) -> None:
 
 def verify(path: Path) -> None:
     """Open the store as a site would, and read everything twice."""
-    store = open_store("disk", SIZE, path=path, cache_bytes=32 << 20)
+    store = DiskStore(path, SIZE, cache_bytes=32 << 20)
     try:
         assert not store.alarms
         sound, dropped = store.verify()

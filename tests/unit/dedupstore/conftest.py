@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dedupstore.store import ChunkStore
+from dedupstore.disk import DiskStore
 from tests.conformance.filling import fill
 from tests.unit.dedupstore.failing_disk import Clock, Disk
 from tests.unit.dedupstore.stores import FIVE, opened
@@ -36,7 +36,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: Clock, disk: Disk) -> Iterator[ChunkStore]:
+def store(tmp_path: Path, clock: Clock, disk: Disk) -> Iterator[DiskStore]:
     store = opened(tmp_path, clock=clock)
     yield store
     store.close()

@@ -9,16 +9,17 @@ from typing import Any, NoReturn
 
 import lmdb
 
-from dedupstore import Verified, open_store, verify_store
-from dedupstore.store import CONTAINER_BYTES, ChunkStore
+from dedupstore import Verified, verify_store
+from dedupstore.disk import DiskStore
+from dedupstore.store import CONTAINER_BYTES
 from tests.conformance.filling import A_CONTAINER
 
 SIZE = 64 << 20
 FIVE = range(A_CONTAINER * 5)
 
 
-def opened(path: Path, size: int = SIZE, clock: Callable[[], float] = lambda: 1_700_000_000.0) -> ChunkStore:
-    return open_store("disk", size, path, cache_bytes=32 << 20, clock=clock)
+def opened(path: Path, size: int = SIZE, clock: Callable[[], float] = lambda: 1_700_000_000.0) -> DiskStore:
+    return DiskStore(path, size, cache_bytes=32 << 20, clock=clock)
 
 
 def verified(path: Path) -> Verified:

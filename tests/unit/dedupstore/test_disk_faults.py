@@ -10,9 +10,10 @@ import lmdb
 import pytest
 
 from dedupstore import container_file, open_store
+from dedupstore.disk import DiskStore
 from dedupstore.errors import ChunkInvalid, ChunkMissing, Damaged, StoreUnusable
 from dedupstore.index import Index
-from dedupstore.store import CONTAINER_BYTES, ChunkStore
+from dedupstore.store import CONTAINER_BYTES
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, healthy, held, name_of, put
 from tests.patience import PATIENCE
 from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk, evict_from_cache, gives_back_all
@@ -21,19 +22,19 @@ from tests.unit.dedupstore.stores import FIVE, damage, opened, verified
 ALL = range(A_CONTAINER * SLOTS)
 
 
-def test_writes_and_reads_in_parts_are_put_together(store: ChunkStore, disk: Disk) -> None:
+def test_writes_and_reads_in_parts_are_put_together(store: DiskStore, disk: Disk) -> None:
     disk.short_writes = True
     gives_back_all(store)
 
 
-def test_a_file_system_that_opens_for_direct_access_and_then_refuses_it(store: ChunkStore, disk: Disk) -> None:
+def test_a_file_system_that_opens_for_direct_access_and_then_refuses_it(store: DiskStore, disk: Disk) -> None:
     """As some in user space. It was written past that, and what was read was dropped as unreadable."""
     disk.never_direct = True
     gives_back_all(store)
 
 
 @pytest.mark.parametrize("error", [errno.EIO, errno.EROFS])
-def test_a_disk_that_cannot_be_written(store: ChunkStore, disk: Disk, clock: Clock, error: int) -> None:
+def test_a_disk_that_cannot_be_written(store: DiskStore, disk: Disk, clock: Clock, error: int) -> None:
     fill(store, range(A_CONTAINER * 2 + 1))
     disk.write_error = error
     places = fill(store, range(100, 100 + A_CONTAINER * 3))
@@ -55,7 +56,7 @@ def test_a_disk_that_cannot_be_written(store: ChunkStore, disk: Disk, clock: Clo
     assert fetch(store, name_of(200)) == chunk(200)
 
 
-def test_what_is_pinned_can_be_read_until_its_last_pin_ends(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+def test_what_is_pinned_can_be_read_until_its_last_pin_ends(store: DiskStore, disk: Disk, clock: Clock) -> None:
     """What was referred to and not consumed may be asked for, and the peer may have it from nobody else."""
     disk.write_error = errno.EIO
     place = put(store, 0)
@@ -80,7 +81,7 @@ def test_what_is_pinned_can_be_read_until_its_last_pin_ends(store: ChunkStore, d
 
 
 def test_pinned_containers_that_the_disk_did_not_take_leave_room_to_read(
-    store: ChunkStore, disk: Disk, clock: Clock
+    store: DiskStore, disk: Disk, clock: Clock
 ) -> None:
     fill(store, range(A_CONTAINER * 2 + 1))
     disk.write_error = errno.EIO
@@ -104,7 +105,7 @@ def test_pinned_containers_that_the_disk_did_not_take_leave_room_to_read(
     assert store.figures().containers == SLOTS
 
 
-def test_a_failing_disk_is_tried_less_and_less(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+def test_a_failing_disk_is_tried_less_and_less(store: DiskStore, disk: Disk, clock: Clock) -> None:
     """Each try may cost the oldest container, so a day of failure must not empty the store."""
     numbers = range(A_CONTAINER * SLOTS + 1)
     fill(store, numbers)
@@ -123,7 +124,7 @@ def test_a_failing_disk_is_tried_less_and_less(store: ChunkStore, disk: Disk, cl
     assert store.verify()[1] == 0
 
 
-def test_a_clock_that_is_set_back_prolongs_no_pause(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+def test_a_clock_that_is_set_back_prolongs_no_pause(store: DiskStore, disk: Disk, clock: Clock) -> None:
     disk.write_error = errno.EIO
     fill(store, range(A_CONTAINER * 2 + 1))
     assert put(store, 999) is None
@@ -133,7 +134,7 @@ def test_a_clock_that_is_set_back_prolongs_no_pause(store: ChunkStore, disk: Dis
 
 
 def test_a_disk_that_stalls_does_not_stop_the_loop(
-    store: ChunkStore, disk: Disk, monkeypatch: pytest.MonkeyPatch
+    store: DiskStore, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Row 19: while a write hangs, everything that the loop asks is answered, and chunks pass when memory is full."""
     fill(store, range(A_CONTAINER))
@@ -203,7 +204,7 @@ def lmdb_error(kind: type[lmdb.Error], code: int) -> lmdb.Error:
 
 
 def test_an_index_that_can_be_written_again_is_an_alarm_no_longer(
-    environments: list[FailingEnvironment], store: ChunkStore, clock: Clock
+    environments: list[FailingEnvironment], store: DiskStore, clock: Clock
 ) -> None:
     """It stood until the next container was full, and where little is learned that may take days."""
     fill(store, range(A_CONTAINER))
@@ -250,7 +251,7 @@ def test_an_index_that_lmdb_gave_up_waits_for_a_restart(
     store.close()
 
 
-def test_a_flipped_bit_is_caught_when_the_chunk_is_read(store: ChunkStore, tmp_path: Path) -> None:
+def test_a_flipped_bit_is_caught_when_the_chunk_is_read(store: DiskStore, tmp_path: Path) -> None:
     """Row 15: dropped, so that it can be fetched and stored anew; its neighbours are as they were."""
     fill(store, range(A_CONTAINER * SLOTS))
     evict_from_cache(store)
@@ -271,7 +272,7 @@ def test_a_flipped_bit_is_caught_when_the_chunk_is_read(store: ChunkStore, tmp_p
     assert store.figures().invalid == 1
 
 
-def test_what_came_from_the_disk_is_read_together_up_to_a_flipped_bit(store: ChunkStore, tmp_path: Path) -> None:
+def test_what_came_from_the_disk_is_read_together_up_to_a_flipped_bit(store: DiskStore, tmp_path: Path) -> None:
     fill(store, range(A_CONTAINER * SLOTS))
     evict_from_cache(store)
     damage(tmp_path, 1, 40960 + 2 * LARGE + 77)
@@ -299,7 +300,7 @@ def test_a_flipped_bit_stays_known_after_a_restart(clock: Clock, tmp_path: Path)
 
 
 @pytest.mark.parametrize("offset", [0, 9, 20, 30, 60, 64, 64 + 36 * A_CONTAINER - 1])
-def test_a_flipped_bit_in_a_directory_costs_the_container(store: ChunkStore, tmp_path: Path, offset: int) -> None:
+def test_a_flipped_bit_in_a_directory_costs_the_container(store: DiskStore, tmp_path: Path, offset: int) -> None:
     fill(store, range(A_CONTAINER * SLOTS))
     evict_from_cache(store)
     damage(tmp_path, 1, offset)
@@ -310,7 +311,15 @@ def test_a_flipped_bit_in_a_directory_costs_the_container(store: ChunkStore, tmp
     assert store.verify()[1] == 0
 
 
-def test_verify_finds_what_nobody_asked_for(store: ChunkStore, tmp_path: Path) -> None:
+def test_verify_finds_everything_sound(store: DiskStore) -> None:
+    """What is not on the disk yet as well."""
+    fill(store, range(A_CONTAINER * 3 + 4))
+    steps: list[tuple[int, int]] = []
+    assert store.verify(lambda done, total: steps.append((done, total))) == (A_CONTAINER * 3 + 4, 0)
+    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_verify_finds_what_nobody_asked_for(store: DiskStore, tmp_path: Path) -> None:
     fill(store, range(A_CONTAINER * SLOTS))
     damage(tmp_path, 3, 40960 + 7)
     damage(tmp_path, 4, 40960 + 5 * LARGE)
@@ -351,7 +360,7 @@ def test_verifying_drops_nothing_that_the_index_fails_to_name(filled: Path, monk
     assert verified(filled) == (len(FIVE), 0, True, ())
 
 
-def test_prefetch_brings_the_next_container(store: ChunkStore) -> None:
+def test_prefetch_brings_the_next_container(store: DiskStore) -> None:
     fill(store, range(A_CONTAINER * SLOTS))
     evict_from_cache(store)
     loads = store.figures().loads
@@ -389,7 +398,7 @@ def test_after_a_restart_a_writers_next_container_is_known(tmp_path: Path) -> No
     store.close()
 
 
-def test_without_the_worker_the_cache_fills_and_chunks_pass(store: ChunkStore) -> None:
+def test_without_the_worker_the_cache_fills_and_chunks_pass(store: DiskStore) -> None:
     places = [put(store, number) for number in range(A_CONTAINER * 8)]
     learned = [place for place in places if place is not None]
     assert 0 < len(learned) < len(places)

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from dedupstore.change import Change
+from dedupstore.disk import DiskStore
 from dedupstore.errors import ChunkMissing, DiskFull
 from dedupstore.index import Index
-from dedupstore.store import CONTAINER_BYTES, ChunkStore
+from dedupstore.store import CONTAINER_BYTES
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of, put
 from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk, gives_back_all
 from tests.unit.dedupstore.stores import FIVE, SIZE, opened
@@ -20,7 +21,7 @@ from tests.unit.dedupstore.stores import FIVE, SIZE, opened
     [(errno.ENOSPC, "The disk is full: "), (errno.EFBIG, "No file may be longer on this file system: ")],
 )
 def test_a_full_disk_keeps_the_store_at_its_size(
-    store: ChunkStore, disk: Disk, tmp_path: Path, error: int, words: str
+    store: DiskStore, disk: Disk, tmp_path: Path, error: int, words: str
 ) -> None:
     """So does a file system whose longest file (16 TiB with ext4) is shorter than the store: nothing was learned any
     more from there on, but slots were given up one by one, as if the disk were bad."""
@@ -49,7 +50,7 @@ def test_a_disk_that_was_full_may_be_used_after_a_restart(disk: Disk, clock: Clo
     store.close()
 
 
-def test_no_room_at_all(store: ChunkStore, disk: Disk) -> None:
+def test_no_room_at_all(store: DiskStore, disk: Disk) -> None:
     disk.room = CONTAINER_BYTES
     places = fill(store, range(A_CONTAINER * 3))
     assert places[-1] is None
@@ -58,7 +59,7 @@ def test_no_room_at_all(store: ChunkStore, disk: Disk) -> None:
         store.read(name_of(0))
 
 
-def test_a_disk_that_has_room_again_is_used_again(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+def test_a_disk_that_has_room_again_is_used_again(store: DiskStore, disk: Disk, clock: Clock) -> None:
     """One that had been full for a moment kept the store as it was until a restart, at nothing if that was early."""
     disk.room = CONTAINER_BYTES
     fill(store, range(A_CONTAINER * 3))
@@ -84,7 +85,7 @@ def test_a_disk_that_has_room_again_is_used_again(store: ChunkStore, disk: Disk,
     assert store.figures().containers == SLOTS
 
 
-def test_a_disk_that_is_full_again_is_looked_at_less_often(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+def test_a_disk_that_is_full_again_is_looked_at_less_often(store: DiskStore, disk: Disk, clock: Clock) -> None:
     disk.free_slots = 1000
     for minutes in (1, 2, 4):
         disk.room = 5 * CONTAINER_BYTES
@@ -99,7 +100,7 @@ def test_a_disk_that_is_full_again_is_looked_at_less_often(store: ChunkStore, di
         assert healthy(store)
 
 
-def test_a_file_that_may_not_be_longer_is_not_tried_again(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+def test_a_file_that_may_not_be_longer_is_not_tried_again(store: DiskStore, disk: Disk, clock: Clock) -> None:
     disk.free_slots = 1000
     disk.room, disk.no_room = 5 * CONTAINER_BYTES, errno.EFBIG
     fill(store, range(A_CONTAINER * 10))
@@ -181,7 +182,7 @@ def test_a_container_that_goes_for_the_index_at_the_close_is_not_missed(
     store.close()
 
 
-def test_a_disk_that_is_full_in_the_middle(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+def test_a_disk_that_is_full_in_the_middle(store: DiskStore, disk: Disk, clock: Clock) -> None:
     """Copy-on-write file systems, and slots that were filled in part, need room where there are bytes already."""
     fill(store, range(A_CONTAINER * SLOTS + 1))
     disk.write_error = errno.ENOSPC
@@ -194,7 +195,7 @@ def test_a_disk_that_is_full_in_the_middle(store: ChunkStore, disk: Disk, clock:
     assert store.verify()[1] == 0
 
 
-def test_a_full_disk_does_not_take_what_is_pinned(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+def test_a_full_disk_does_not_take_what_is_pinned(store: DiskStore, disk: Disk, clock: Clock) -> None:
     fill(store, range(A_CONTAINER * SLOTS + 1))
     for container in range(2, SLOTS + 1):
         store.pin(container)

@@ -40,12 +40,12 @@ def test_a_new_stores_slots_suit_its_size(tmp_path: Path, size: int, layout: Lay
 
 @pytest.mark.parametrize("layout", [SMALL, LARGE])
 def test_a_store_keeps_its_slots_and_chunks_at_any_size(tmp_path: Path, layout: Layout) -> None:
-    store: ChunkStore = DiskStore(tmp_path, GIB, new=layout)
+    store = DiskStore(tmp_path, GIB, new=layout)
     numbers = range(5 * FEW)
     bring(store, 0, numbers)
     store.close()
     for size in (GIB // 2, 2 * GIB):
-        store = open_store("disk", size, tmp_path)
+        store = DiskStore(tmp_path, size)
         assert [fetch(store, name_of(number)) for number in numbers] == [chunk(number) for number in numbers]
         assert (store.alarms, store.verify()) == ((), (len(numbers), 0))
         store.close()

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from dedupstore import container_file
-from dedupstore.store import ChunkStore
+from dedupstore.disk import DiskStore
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, name_of, put
 from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk, due
 from tests.unit.dedupstore.stores import failing, opened
 
 
-def test_a_slot_that_cannot_be_written_is_left_alone(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+def test_a_slot_that_cannot_be_written_is_left_alone(store: DiskStore, disk: Disk, clock: Clock) -> None:
     """Being free it was the next one each time, so half of all that came was lost, and the alarm came and went."""
     disk.bad = range(3, 4)
     for number in range(A_CONTAINER * SLOTS * 3):
@@ -29,7 +29,7 @@ def test_a_slot_that_cannot_be_written_is_left_alone(store: ChunkStore, disk: Di
 
 
 def test_slots_that_cannot_be_written_are_left_alone_by_a_single_stream(
-    store: ChunkStore, disk: Disk, clock: Clock
+    store: DiskStore, disk: Disk, clock: Clock
 ) -> None:
     """It filled one after the other: no container was written between their failures, and nothing ever learned."""
     disk.bad = range(3, 6)
@@ -43,7 +43,7 @@ def test_slots_that_cannot_be_written_are_left_alone_by_a_single_stream(
     assert "does without 12 MiB" in alarm
 
 
-def test_a_disk_that_is_full_when_it_is_tried_costs_no_containers(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+def test_a_disk_that_is_full_when_it_is_tried_costs_no_containers(store: DiskStore, disk: Disk, clock: Clock) -> None:
     """As where each write takes room, and what is given back is in a snapshot still: one went each second."""
     fill(store, range(A_CONTAINER * (SLOTS + 1)))
     disk.write_error = errno.EIO
@@ -61,7 +61,7 @@ def test_a_disk_that_is_full_when_it_is_tried_costs_no_containers(store: ChunkSt
     assert "takes nothing new (the disk has no room" in store.alarms[0]
 
 
-def test_slots_that_a_whole_disk_did_not_take_are_used_again(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+def test_slots_that_a_whole_disk_did_not_take_are_used_again(store: DiskStore, disk: Disk, clock: Clock) -> None:
     fill(store, range(A_CONTAINER * 2))
     for attempt in range(1, 6):
         disk.write_error = errno.EIO
@@ -75,7 +75,7 @@ def test_slots_that_a_whole_disk_did_not_take_are_used_again(store: ChunkStore, 
     assert store.figures().containers == SLOTS
 
 
-def test_a_slot_that_was_written_in_between_has_not_failed_again(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+def test_a_slot_that_was_written_in_between_has_not_failed_again(store: DiskStore, disk: Disk, clock: Clock) -> None:
     """A disk that fails once a week at the same place would lose its store slot by slot, until the next restart."""
     number = 0
     for _ in range(3):
@@ -92,7 +92,7 @@ def test_a_slot_that_was_written_in_between_has_not_failed_again(store: ChunkSto
     assert store.figures().containers == SLOTS
 
 
-def test_a_disk_that_is_gone_again_and_again_costs_no_slots(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+def test_a_disk_that_is_gone_again_and_again_costs_no_slots(store: DiskStore, disk: Disk, clock: Clock) -> None:
     """Where little came each failure was one more of a slot: all were said to be bad, and the store learned nothing."""
     fill(store, range(A_CONTAINER * (SLOTS + 1)))
     for attempt in range(1, SLOTS * 2):
@@ -107,7 +107,7 @@ def test_a_disk_that_is_gone_again_and_again_costs_no_slots(store: ChunkStore, d
     assert store.figures().containers == SLOTS
 
 
-def test_a_disk_that_works_again_is_an_alarm_no_more(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+def test_a_disk_that_works_again_is_an_alarm_no_more(store: DiskStore, disk: Disk, clock: Clock) -> None:
     """Also where too little comes to fill a container: for days it was said that the store takes nothing new."""
     fill(store, range(A_CONTAINER * (SLOTS + 1)))
     disk.write_error = errno.EIO
@@ -135,7 +135,7 @@ def test_a_disk_that_works_again_is_an_alarm_no_more(store: ChunkStore, disk: Di
 
 
 def test_a_host_without_memory_does_not_keep_a_disk_from_being_tried(
-    store: ChunkStore, disk: Disk, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    store: DiskStore, disk: Disk, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It passed for a defect of the store, each second, and closing the store ended with it."""
     disk.write_error = errno.EIO
@@ -150,7 +150,7 @@ def test_a_host_without_memory_does_not_keep_a_disk_from_being_tried(
     assert store.verify() == (store.figures().chunks, 0)
 
 
-def fail_while_full(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+def fail_while_full(store: DiskStore, disk: Disk, clock: Clock) -> None:
     """The disk is full, and takes nothing at all until it is time to try it again."""
     disk.full = True
     disk.write_error = errno.EIO
@@ -160,7 +160,7 @@ def fail_while_full(store: ChunkStore, disk: Disk, clock: Clock) -> None:
     clock.now += 641
 
 
-def test_a_full_disk_takes_the_page_by_which_it_is_tried(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+def test_a_full_disk_takes_the_page_by_which_it_is_tried(store: DiskStore, disk: Disk, clock: Clock) -> None:
     """As it takes containers in place of others: it was said to take nothing, and for minutes nothing was learned."""
     fill(store, range(A_CONTAINER * (SLOTS + 1)))
     fail_while_full(store, disk, clock)

@@ -38,7 +38,7 @@ class Placed:
         """Lengths, in order, when the stream ends here."""
         self.payload.settle(lazy=False)
         self.encoder.finish()
-        return [len(self.store.read(name) or b"") for name in self.store.fingerprints()]
+        return [len(self.store.read(name) or b"") for name in self.store.behind((1, -1), 1136)]
 
 
 def borders(lengths: list[int]) -> list[int]:
