@@ -69,13 +69,15 @@ def verify_store(
     size_bytes: int,
     cache_bytes: int = CACHE_BYTES,
     progress: Callable[[int, int], None] | None = None,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> Verified:
     """Walk over the index of a disk store, then read and verify every chunk; drop what is damaged, but nothing that
     the disk does not give.
 
-    `progress` is called with (done, all) containers. Raises StoreBusy or StoreUnusable.
+    `progress` is called with (done, all) containers. `sleep` waits so many seconds, for a disk that may give more then.
+    Raises StoreBusy or StoreUnusable.
     """
-    store = DiskStore(path, size_bytes, cache_bytes, walk=True)
+    store = DiskStore(path, size_bytes, cache_bytes, walk=True, sleep=sleep)
     try:
         sound, dropped = store.verify(progress)
         return Verified(sound, dropped, store.whole and not dropped, store.alarms)

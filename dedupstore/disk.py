@@ -59,18 +59,19 @@ class DiskStore(DiskReads):
         *,
         walk: bool = False,
         keep: bool = False,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Open or create the store; reads the list of containers. `clock` tells seconds since the epoch.
 
         `new`: the layout of containers if there is no store yet; None: as suits its size. `walk`: check every page of
-        the index before anything is looked up, even if it was closed in order. `keep`: set nothing aside,
-        and drop nothing that a file too short does not have, or a smaller size has no room for.
+        the index before anything is looked up, even if it was closed in order. `keep`: set nothing aside, and drop
+        nothing that a file too short does not have, or a smaller size has no room for. `sleep`: waits so many seconds.
 
         Raises StoreBusy, which names the holder, or StoreUnusable, which names the remedy.
         """
         if cache_bytes < LEAST_CACHE_BYTES:
             raise StoreUnusable(f"a store cache of {cache_bytes} bytes is too small; give it at least 32 MiB")
-        files = open_files(Path(path), size_bytes, clock, new, walk=walk, keep=keep)
+        files = open_files(Path(path), size_bytes, clock, new, walk=walk, keep=keep, sleep=sleep)
         self._owner = files.lock
         self._most_together = _TOGETHER_BYTES // files.containers.layout.slot_bytes
         try:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from dedupstore import parts
@@ -23,6 +24,9 @@ from dedupstore.roster import Row
 from dedupstore.walk import problems
 
 _EPOCHS_KEPT = 16
+_PAUSES = 1.0, 10.0
+"""Seconds until a part of the index that the disk did not give is asked for again: once, and once more. Most paths to a
+disk are switched in that time, and most controllers reset; what is still not given then counts as lost."""
 
 
 @dataclass(slots=True)
@@ -43,7 +47,14 @@ class StoreFiles:
 
 
 def open_files(
-    path: Path, size_bytes: int, clock: Callable[[], float], new: Layout | None, *, walk: bool, keep: bool
+    path: Path,
+    size_bytes: int,
+    clock: Callable[[], float],
+    new: Layout | None,
+    *,
+    walk: bool,
+    keep: bool,
+    sleep: Callable[[float], None],
 ) -> StoreFiles:
     """Open or create the store.
 
@@ -58,7 +69,7 @@ def open_files(
         parts.make(path)
         lock = StoreLock(path)
         try:
-            return _open_owned(path, lock, Sizes.of(size_bytes, new), clock, walk, keep)
+            return _open_owned(path, lock, Sizes.of(size_bytes, new), clock, walk, keep, sleep)
         except BaseException:
             lock.release(orderly=not lock.orphaned)
             raise
@@ -81,14 +92,20 @@ def close_files(index: Index, containers: ContainerFile, lock: StoreLock, epochs
 
 
 def _open_owned(
-    path: Path, lock: StoreLock, sizes: Sizes, clock: Callable[[], float], walk: bool, keep: bool
+    path: Path,
+    lock: StoreLock,
+    sizes: Sizes,
+    clock: Callable[[], float],
+    walk: bool,
+    keep: bool,
+    sleep: Callable[[float], None],
 ) -> StoreFiles:
     parts.refuse_missing(path)
     parts.refuse_strangers(path)
     if keep:
         parts.refuse_half(path)
     try:
-        return _open_trusted(path, lock, sizes, walk or lock.orphaned, keep, {})
+        return _open_patiently(partial(_open_trusted, path, lock, sizes, walk or lock.orphaned, keep, {}), sleep)
     except Damaged as fault:
         if keep or (walk and isinstance(fault, Unread)):
             remedy = "the next start of the site sets it aside; if another release made it, that one can use it"
@@ -98,6 +115,15 @@ def _open_owned(
         parts.set_aside(path, clock())
         replaced = f"The store {path} could not be trusted ({fault}); an empty one took its place."
         return _open_trusted(path, lock, sizes, False, False, {"replaced": replaced})
+
+
+def _open_patiently(open_trusted: Callable[[], StoreFiles], sleep: Callable[[float], None]) -> StoreFiles:
+    """As `open_trusted`, which is tried again after a pause where the disk does not give a part of the index."""
+    for pause in _PAUSES:
+        with suppress(Unread):
+            return open_trusted()
+        sleep(pause)
+    return open_trusted()
 
 
 def _open_trusted(

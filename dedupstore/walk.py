@@ -23,16 +23,8 @@ def problems(path: Path) -> list[str]:
     """What a walk over every page of the index in that directory finds wrong; takes 2 to 4 s for 100 MB.
 
     LMDB is not used for it: it trusts its file, and may end the process if a page is damaged. Nothing may write
-    meanwhile. An index that does not exist, or is empty, has no problems. Raises OSError if it cannot be read, nor at
-    a second attempt.
+    meanwhile. An index that does not exist, or is empty, has no problems. Raises OSError if it cannot be read.
     """
-    try:
-        return _walked(path)
-    except OSError:  # what a disk does not give once it may give the next time
-        return _walked(path)
-
-
-def _walked(path: Path) -> list[str]:
     try:
         with open(path / "data.mdb", "rb") as file:
             length = os.fstat(file.fileno()).st_size

@@ -18,12 +18,21 @@ SIZE = 64 << 20
 FIVE = range(A_CONTAINER * 5)
 
 
-def opened(path: Path, size: int = SIZE, clock: Callable[[], float] = lambda: 1_700_000_000.0) -> DiskStore:
-    return DiskStore(path, size, cache_bytes=32 << 20, clock=clock)
+def no_pause(seconds: float) -> None:
+    """In place of `time.sleep`."""
+
+
+def opened(
+    path: Path,
+    size: int = SIZE,
+    clock: Callable[[], float] = lambda: 1_700_000_000.0,
+    sleep: Callable[[float], None] = no_pause,
+) -> DiskStore:
+    return DiskStore(path, size, cache_bytes=32 << 20, clock=clock, sleep=sleep)
 
 
 def verified(path: Path) -> Verified:
-    return verify_store(path, SIZE, 32 << 20)
+    return verify_store(path, SIZE, 32 << 20, sleep=no_pause)
 
 
 def failing(error: int) -> Callable[..., Any]:

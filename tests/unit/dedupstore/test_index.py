@@ -1,10 +1,8 @@
 """The index by itself: a map that fills, what is swept out of it, what its file must not be."""
 
-import errno
 import os
 import random
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 
 import lmdb
@@ -298,22 +296,6 @@ def test_where_no_index_is_a_walk_finds_nothing(path: Path) -> None:
     assert problems(path) == []
     Index(path, MAP).close()
     assert problems(path) == []
-
-
-@pytest.mark.parametrize("times", [1, 2])
-def test_what_a_disk_does_not_give_once_is_asked_for_again(
-    index: Index, path: Path, monkeypatch: pytest.MonkeyPatch, times: int
-) -> None:
-    failures = [OSError(errno.EIO, os.strerror(errno.EIO))] * times
-
-    def look(file: str) -> list[str]:
-        if failures:
-            raise failures.pop()
-        return []
-
-    monkeypatch.setattr("lmdb.verify.verify", look)
-    with nullcontext() if times == 1 else pytest.raises(OSError, match="Input/output error"):
-        assert problems(path) == []
 
 
 def test_nobody_else_reads(index: Index) -> None:

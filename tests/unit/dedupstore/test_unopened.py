@@ -1,10 +1,12 @@
 """Where LMDB does not open the index, or dies of it: damage is set aside, trouble of the host's is not."""
 
 import errno
+import math
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +16,7 @@ from dedupstore import purge_store
 from dedupstore.errors import StoreUnusable
 from tests.conformance.filling import healthy, held
 from tests.unit.dedupstore.failing_disk import Disk
-from tests.unit.dedupstore.stores import FIVE, failing, opened, verified
+from tests.unit.dedupstore.stores import FIVE, failing, opened, put_in_index, verified
 
 
 def flip(path: Path, at: int, bit: int) -> None:
@@ -54,21 +56,59 @@ def test_trouble_of_the_hosts_is_no_reason_to_set_an_index_aside(filled: Path, m
     store.close()
 
 
+class FailingWalk:
+    """What lmdb.verify makes of an index of which a disk gives nothing, for so many times."""
+
+    def __init__(self, times: float = math.inf) -> None:
+        self.times = times
+
+    def __call__(self, file: str) -> list[str]:
+        self.times -= 1
+        if self.times >= 0:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), file)
+        return []
+
+
+def orphan(path: Path) -> None:
+    """Leave the store as if its holder had died: its index is walked over before LMDB opens it."""
+    (path / "lock").write_text("process 1 on somewhere since long\n")
+
+
+def leave_unclean(path: Path) -> None:
+    """As a store that is copied while it is open: its index is walked over when LMDB has opened it."""
+    put_in_index(path, b"meta", b"clean", b"\0")
+
+
 @pytest.fixture
 def unreadable(filled: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store whose holder died, and a disk that gives nothing of its index; the walk over that sees it."""
-
-    def failing_walk(file: str) -> list[str]:
-        raise OSError(errno.EIO, os.strerror(errno.EIO), file)
-
-    (filled / "lock").write_text("process 1 on somewhere since long\n")
-    monkeypatch.setattr("lmdb.verify.verify", failing_walk)
+    orphan(filled)
+    monkeypatch.setattr("lmdb.verify.verify", FailingWalk())
     return filled
+
+
+@pytest.mark.parametrize(("times", "pauses"), [(1, [1.0]), (2, [1.0, 10.0])])
+@pytest.mark.parametrize("leave", [orphan, leave_unclean])
+def test_an_index_that_can_be_read_again_seconds_later_costs_nothing(
+    filled: Path, monkeypatch: pytest.MonkeyPatch, leave: Callable[[Path], None], times: int, pauses: list[float]
+) -> None:
+    """As where a path to the disk is switched, or a controller reset: the whole store was set aside."""
+    leave(filled)
+    monkeypatch.setattr("lmdb.verify.verify", FailingWalk(times))
+    slept = list[float]()
+    store = opened(filled, sleep=slept.append)
+    assert slept == pauses
+    assert held(store, FIVE) == list(FIVE)
+    assert healthy(store)
+    store.close()
+    assert not list(filled.glob("set-aside-*"))
 
 
 def test_an_index_that_cannot_be_read_is_set_aside(unreadable: Path) -> None:
     """LMDB would end the process there. A part of the disk is bad, and a site is worth more than what is warm."""
-    store = opened(unreadable)
+    slept = list[float]()
+    store = opened(unreadable, sleep=slept.append)
+    assert slept == [1.0, 10.0]
     assert "the index cannot be read: Input/output error" in store.alarms[0]
     assert list(unreadable.glob("set-aside-*"))
     store.close()
