@@ -17,7 +17,7 @@ from dedupstore.disk_cache import MOST_UNWRITTEN
 from dedupstore.disk_reads import DiskReads
 from dedupstore.errors import Away, DiskFull, FileTooLong, IndexFull, StoreFault, StoreUnusable
 from dedupstore.opening import close_files, open_files
-from dedupstore.parts import warn_of_copies
+from dedupstore.parts import warn_of_copies, warn_of_others
 from dedupstore.pause import Pause
 from dedupstore.store import CONTAINER_BYTES, StoreFigures
 
@@ -33,7 +33,7 @@ _RELIEFS = 4
 """
 
 _LOOK_SECONDS = 60.0
-"""Seconds between two looks at whether copies that were set aside are still there."""
+"""Seconds between two looks at whether the store's files are still there, and copies that were set aside."""
 
 _GROW_SECONDS = 60.0
 _LONGEST_GROW_SECONDS = 3600.0
@@ -80,6 +80,7 @@ class DiskStore(DiskReads):
             close_files(files.index, files.containers, files.lock, files.epochs[1:])  # no peer was told of the first
             wrong = f"there is no memory for a store cache of {cache_bytes >> 20} MiB; lower store.cache"
             raise StoreUnusable(wrong) from error
+        self._opened = files.opened
         self._looking = Pause(clock, _LOOK_SECONDS, _LOOK_SECONDS)
         self._looking.begin()
         self._standing = Pause(clock, _GROW_SECONDS, _LONGEST_GROW_SECONDS)
@@ -218,11 +219,12 @@ class DiskStore(DiskReads):
 
     @property
     def _look_due(self) -> bool:
-        return "set-aside" in self._alarms and not (self._doubtful or self._failing.holds or self._looking.holds)
+        return not (self._doubtful or self._learns_nothing or self._looking.holds)
 
     def _look(self) -> None:
         self._looking.begin()
         with suppress(OSError):
+            warn_of_others(self._opened, self._alarms)
             warn_of_copies(self._path, self._alarms)
 
     @property

@@ -44,6 +44,7 @@ class StoreFiles:
     rows: list[tuple[int, Row]]
     peers: dict[bytes, PeerNote]
     alarms: dict[str, str]
+    opened: dict[Path, os.stat_result]
 
 
 def open_files(
@@ -138,12 +139,13 @@ def _open_trusted(
         _begin_epoch(path, index, meta._replace(epochs=epochs, next=next_id, clean=False))
         peers = index.peers()
         parts.warn_of_copies(path, alarms)
+        opened = parts.opened(path)
     except BaseException:
         index.close()
         containers.close()
         raise
     slots = FileSlots(sizes.slots(containers.layout), {row.slot for _, row in rows})
-    return StoreFiles(path, lock, containers, index, slots, meta.identity, epochs, next_id, rows, peers, alarms)
+    return StoreFiles(path, lock, containers, index, slots, meta.identity, epochs, next_id, rows, peers, alarms, opened)
 
 
 def _begin_epoch(path: Path, index: Index, meta: Meta) -> None:

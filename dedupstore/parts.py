@@ -17,6 +17,8 @@ _SET_ASIDE_KEPT = 3
 _SET_ASIDE = "set-aside-"
 _PARTS = ("containers", "index")
 _FILES = ("containers", *(f"index/{name}" for name in INDEX_FILES))
+_DATA = _FILES[:2]
+"""Those that hold what the store knows; the other one is made anew at each opening."""
 _EMPTY_DISK = "lost+found"
 """`index` may be a disk of its own, and then has this directory."""
 
@@ -151,6 +153,32 @@ def warn_of_copies(path: Path, alarms: dict[str, str]) -> None:
     else:
         alarms.pop("set-aside", None)
         alarms.pop("replaced", None)
+
+
+def opened(path: Path) -> dict[Path, os.stat_result]:
+    """Which files the store has just opened there. Raises OSError."""
+    return {path / name: (path / name).stat() for name in _DATA}
+
+
+def warn_of_others(files: dict[Path, os.stat_result], alarms: dict[str, str]) -> None:
+    """Raise an alarm for files that are not what was `opened` there: as long as they are open nothing else tells that
+    the next opening will not find them. End it once they are back. Raises OSError."""
+    gone = " and ".join(str(place) for place, file in files.items() if not _is(place, file))
+    if gone:
+        alarms["gone"] = (
+            f"What the store has open as {gone} was deleted, moved or replaced there. If it was moved, move it back;"
+            " otherwise what the store holds is lost when the site ends, and a restart begins an empty one."
+        )
+    else:
+        alarms.pop("gone", None)
+
+
+def _is(place: Path, file: os.stat_result) -> bool:
+    """True if that file lies there: as long as it is open, no other one is given its number."""
+    try:
+        return os.path.samestat(place.stat(), file)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def _delete(path: Path) -> None:

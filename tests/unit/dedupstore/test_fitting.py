@@ -14,6 +14,7 @@ from dedupstore.index import Index
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.copying import copy_with_holes
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, healthy, held, name_of, put
+from tests.unit.dedupstore.failing_disk import Clock
 from tests.unit.dedupstore.stores import FIVE, SIZE, edit, opened
 
 SLOTS = 11
@@ -77,13 +78,16 @@ def small_chunks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_smaller_size_makes_the_index_smaller(small_chunks: Path, path: Path) -> None:
+def test_a_smaller_size_makes_the_index_smaller(small_chunks: Path, path: Path, clock: Clock) -> None:
     copy_with_holes(small_chunks, path)
     assert (path / "index" / "data.mdb").stat().st_size > 16 << 20
-    store = opened(path)
+    store = opened(path, clock=clock)
     assert (path / "index" / "data.mdb").stat().st_size < 4 << 20
     assert store.figures().containers == SLOTS
     assert held(store, range(1136 * 190), 8) == list(range(1136 * SLOTS))
+    clock.now += 60
+    store.write()
+    assert healthy(store), "what it finds there after a minute is the index that was written anew"
     store.close()
     assert opened_and_verified(path) == (1136 * SLOTS, 0)
 
