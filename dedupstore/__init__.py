@@ -80,7 +80,8 @@ def verify_store(
     store = DiskStore(path, size_bytes, cache_bytes, walk=True, sleep=sleep)
     try:
         sound, dropped = store.verify(progress)
-        return Verified(sound, dropped, store.whole and not dropped, store.alarms)
+        alarms = (*store.alarms, *filter(None, [store.shrunk]))
+        return Verified(sound, dropped, store.whole and not dropped and not store.shrunk, alarms)
     except StoreFault as fault:
         raise StoreUnusable(f"store {path} cannot be verified: {fault}; see to the disk") from fault
     finally:

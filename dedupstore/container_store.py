@@ -38,6 +38,7 @@ class ContainerStore(ABC):
         self._beliefs = beliefs
         self._clock = clock
         self._next = next_id
+        self.shrunk = ""
         self._lock = Lock()
         self._roster = Roster()
         self._containers: dict[int, Container] = {}

@@ -62,6 +62,7 @@ class DiskCache(ContainerStore):
         super().__init__(figures, slab, beliefs, clock, files.next, writers, self._layout.slot_bytes)
         self.identity = files.identity
         self.epochs = files.epochs
+        self.shrunk = files.shrunk
         self._path = files.path
         self._index = files.index
         self._file = files.containers

@@ -1,5 +1,6 @@
 """How a configured size is divided, and what of a store fits into it: rules 3 and 4 of FORMAT.md, "Opening"."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 from dedupstore.change import Change
@@ -52,9 +53,10 @@ def containers_of(size_bytes: int) -> int:
 
 def fit(
     containers: ContainerFile, index: Index, meta: Meta, sizes: Sizes, alarms: dict[str, str], *, keep: bool
-) -> tuple[Index, list[tuple[int, Row]]]:
-    """Drop what does not fit. Returns the index, perhaps a new one, and the rows of the containers that stay, oldest
-    first. `keep`: nothing is dropped because the file is too short, or the size too small: raises StoreUnusable.
+) -> tuple[Index, list[tuple[int, Row]], str]:
+    """Drop what does not fit. Returns the index, perhaps a new one, the rows of the containers that stay, oldest first,
+    and what the size has cost, in words. `keep`: nothing is dropped because the file is too short, or the size too
+    small: raises StoreUnusable.
     """
     rows = index.rows()
     slots = sizes.slots(containers.layout)
@@ -66,14 +68,25 @@ def fit(
             wrong = f"store {index.path.parent} cannot be opened: its file `containers` is too short"
             raise StoreUnusable(f"{wrong}; put all of it back, or {lost} when the site starts next")
         alarms["short"] = f"The file `containers` is too short: {lost}. The others are used; a restart ends this alarm."
-    kept = sorted(_one_a_slot(kept), key=lambda one: (one[1].sealed, one[0]))
-    if keep and (any(row.slot > slots for _, row in kept) or index.file_bytes() > sizes.index_bytes):
+    found = sorted(_one_a_slot(kept), key=lambda one: (one[1].sealed, one[0]))
+    if keep and (any(row.slot > slots for _, row in found) or index.file_bytes() > sizes.index_bytes):
         wrong = f"store {index.path.parent} cannot be opened: it is larger than store.size"
         raise StoreUnusable(f"{wrong}; set that as it was, or what does not fit goes when the site starts next")
-    kept = [(container, row) for container, row in kept if 1 <= row.slot <= slots]
+    kept = [(container, row) for container, row in found if 1 <= row.slot <= slots]
     _drop(index, meta, rows, kept)
     containers.cut(slots)
-    return _fit_index(index, meta, sizes, containers.layout, kept)
+    index, kept = _fit_index(index, meta, sizes, containers.layout, kept)
+    return index, kept, _shrunk(index.path.parent, found, kept)
+
+
+def _shrunk(path: Path, found: list[tuple[int, Row]], kept: list[tuple[int, Row]]) -> str:
+    if len(found) == len(kept):
+        return ""
+    lost = sum(row.bytes for _, row in found) - sum(row.bytes for _, row in kept)
+    return (
+        f"store.size is smaller than what store {path} held: {len(found) - len(kept)} of its {len(found)} containers,"
+        f" with {lost >> 20} MiB of chunks, were dropped."
+    )
 
 
 def _fit_index(

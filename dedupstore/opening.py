@@ -44,6 +44,7 @@ class StoreFiles:
     rows: list[tuple[int, Row]]
     peers: dict[bytes, PeerNote]
     alarms: dict[str, str]
+    shrunk: str
     opened: dict[Path, os.stat_result]
 
 
@@ -133,7 +134,7 @@ def _open_trusted(
     """Open or create the store. Raises Damaged, and leaves nothing open, if what is there cannot be trusted."""
     containers, index, meta = _open_pair(path, sizes, walk)
     try:
-        index, rows = fit(containers, index, meta, sizes, alarms, keep=keep)
+        index, rows, shrunk = fit(containers, index, meta, sizes, alarms, keep=keep)
         epochs = (os.urandom(8), *meta.epochs)[:_EPOCHS_KEPT]
         next_id = max([meta.next, *(container + 1 for container, _ in rows)])
         _begin_epoch(path, index, meta._replace(epochs=epochs, next=next_id, clean=False))
@@ -145,7 +146,9 @@ def _open_trusted(
         containers.close()
         raise
     slots = FileSlots(sizes.slots(containers.layout), {row.slot for _, row in rows})
-    return StoreFiles(path, lock, containers, index, slots, meta.identity, epochs, next_id, rows, peers, alarms, opened)
+    return StoreFiles(
+        path, lock, containers, index, slots, meta.identity, epochs, next_id, rows, peers, alarms, shrunk, opened
+    )
 
 
 def _begin_epoch(path: Path, index: Index, meta: Meta) -> None:

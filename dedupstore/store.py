@@ -96,6 +96,11 @@ class ChunkStore(Protocol):
     def alarms(self) -> tuple[str, ...]:
         """What is wrong now, one sentence each; empty when healthy. Cheap."""
 
+    @property
+    def shrunk(self) -> str:
+        """What was dropped when it was opened, because its size had become too small for all of it: one sentence to be
+        told once. Empty if nothing was."""
+
     def find(self, fingerprint: bytes) -> Place | None:
         """Where the chunk lies, or None. Reads the index only, so the data may still turn out to be damaged."""
 

@@ -133,7 +133,8 @@ class Store(Section):
     )
     size: Annotated[Size, Within("64MiB", "1024TiB")] = setting(
         "Most memory (or disk space) that the store takes. When it is full, the data that was stored first is evicted,"
-        " 2 or 4 MiB at a time, however often it was used. Not included: copies of a disk store that were set aside"
+        " 2 or 4 MiB at a time, however often it was used. What a disk store holds beyond a smaller size is dropped at"
+        " the next start, and told (IST-306). Not included: copies of a disk store that were set aside"
         " because they could not be trusted (three at most, kept until you delete them). `isthmus init` writes 10GiB"
         " unless told otherwise.",
         "1GiB",

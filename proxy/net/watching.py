@@ -81,6 +81,8 @@ class Watching:
         note(codes.STARTED, "site", f"the site {self._site.config.site.name} has started", now)
         self._note_end(kept, now)
         self._note_file(kept, now)
+        if shrunk := self._site.worker.store.shrunk:
+            note(codes.STORE_SHRUNK, "store", shrunk, now)
         for code, words, remedy in self.known:
             note(code, "site", words, now, remedy=remedy)
         if kept.set_aside is not None:

@@ -197,6 +197,14 @@ UNLEARNED = Code(
     "make room on the disk, or use a faster one; until then such data has to cross the line each time",
     logged=True,
 )
+STORE_SHRUNK = Code(
+    "IST-306",
+    _WARNING,
+    "`store.size` is smaller than what the store on disk held, so what had no room any more was dropped at the start."
+    " The event says how much.",
+    "nothing to do if that was meant; otherwise set `store.size` as it was and restart: the store warms up by itself",
+    logged=True,
+)
 STARTED = Code("IST-401", _INFO, "The site has started.")
 DRAINING = Code("IST-402", _INFO, "The site drains: it takes no new connections, and ends when its streams have ended.")
 CONFIGURATION_CHANGED = Code("IST-403", _INFO, "The site's file has changed since its last start.", logged=True)

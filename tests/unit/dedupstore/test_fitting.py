@@ -15,7 +15,7 @@ from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.copying import copy_with_holes
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, healthy, held, name_of, put
 from tests.unit.dedupstore.failing_disk import Clock
-from tests.unit.dedupstore.stores import FIVE, SIZE, edit, opened
+from tests.unit.dedupstore.stores import FIVE, SIZE, edit, opened, verified
 
 SLOTS = 11
 
@@ -24,6 +24,7 @@ def test_a_file_too_short_loses_its_end(filled: Path) -> None:
     os.truncate(filled / "containers", 3 * CONTAINER_BYTES + 50_000)
     store = opened(filled)
     assert store.alarms[0].endswith("too short: 3 containers are lost. The others are used; a restart ends this alarm.")
+    assert store.shrunk == "", "the size has cost nothing"
     assert held(store, FIVE) == list(range(A_CONTAINER * 2))
     assert fill(store, range(1000, 1000 + A_CONTAINER))[-1] is not None
     assert fetch(store, name_of(0)) == chunk(0)
@@ -53,10 +54,36 @@ def test_a_smaller_size_drops_what_lies_behind_and_cuts_the_file(path: Path) -> 
     assert (path / "containers").stat().st_size <= (SLOTS + 1) * CONTAINER_BYTES
     assert [fetch(store, name_of(number)) for number in kept] == [chunk(number) for number in kept]
     assert store.figures().chunks == len(kept)
+    told = "9 of its 20 containers, with 33 MiB of chunks, were dropped."
+    assert store.shrunk == f"store.size is smaller than what store {path} held: {told}"
+    assert healthy(store), "it was meant, or cannot be undone"
     fill(store, range(1000, 1000 + SLOTS * A_CONTAINER))
     assert store.figures().containers == SLOTS
     assert (path / "containers").stat().st_size <= (SLOTS + 1) * CONTAINER_BYTES
     store.close()
+    store = opened(path)
+    assert store.shrunk == "", "it was told"
+    store.close()
+
+
+def test_a_smaller_size_that_has_room_for_all_is_nothing_to_tell(filled: Path) -> None:
+    opened(filled, 128 << 20).close()
+    store = opened(filled)
+    assert (held(store, FIVE), store.shrunk) == (list(FIVE), "")
+    store.close()
+
+
+def test_who_verifies_is_told_what_a_smaller_size_has_dropped(path: Path) -> None:
+    """It says that a store is sound, of which half has just gone."""
+    store = opened(path, 2 * SIZE)
+    fill(store, range(A_CONTAINER * 13))
+    store.close()
+    found = verified(path)
+    assert found[:3] == (A_CONTAINER * SLOTS, 0, False)
+    assert [alarm.partition(": ")[2] for alarm in found.alarms] == [
+        "2 of its 13 containers, with 7 MiB of chunks, were dropped."
+    ]
+    assert verified(path) == (A_CONTAINER * SLOTS, 0, True, ())
 
 
 def test_a_larger_size_gives_more_slots(filled: Path) -> None:
@@ -85,6 +112,7 @@ def test_a_smaller_size_makes_the_index_smaller(small_chunks: Path, path: Path, 
     assert (path / "index" / "data.mdb").stat().st_size < 4 << 20
     assert store.figures().containers == SLOTS
     assert held(store, range(1136 * 190), 8) == list(range(1136 * SLOTS))
+    assert "179 of its 190 containers" in store.shrunk
     clock.now += 60
     store.write()
     assert healthy(store), "what it finds there after a minute is the index that was written anew"
@@ -121,6 +149,7 @@ def test_a_smaller_size_may_leave_an_index_that_is_much_too_large(path: Path, mo
     store = opened(path, 256 << 20)
     assert healthy(store)
     assert store.figures().containers > 0
+    assert store.shrunk, "the oldest went for an index with room"
     new = range(1_000_000, 1_000_000 + SMALL.max_entries * 3)
     fill(store, new, 8)
     assert held(store, new, 8) == list(new)

@@ -65,13 +65,15 @@ def codes_of(watching: Watching) -> list[str]:
     return [event.code for event in watching.journal.after(0, 100).events]
 
 
-def named(name: str, directory: Path) -> Any:
-    return SimpleNamespace(config=SimpleNamespace(site=SimpleNamespace(name=name), source=directory / f"{name}.toml"))
+def named(name: str, directory: Path, shrunk: str = "") -> Any:
+    """A site, whose store was made smaller in these words."""
+    config = SimpleNamespace(site=SimpleNamespace(name=name), source=directory / f"{name}.toml")
+    return SimpleNamespace(config=config, worker=SimpleNamespace(store=SimpleNamespace(shrunk=shrunk)))
 
 
-def run_watching(path: Path, act: Callable[[Watching, Keeper], None], name: str = "east") -> None:
+def run_watching(path: Path, act: Callable[[Watching, Keeper], None], name: str = "east", shrunk: str = "") -> None:
     """A start of the site of that name, what `act` does, and the end."""
-    site = named(name, path.parent)
+    site = named(name, path.parent, shrunk)
 
     async def live() -> None:
         keeper = Keeper(path)
@@ -314,6 +316,23 @@ def test_what_the_log_would_not_have_otherwise_is_a_line(
     caplog.set_level("INFO")
     run_watching(tmp_path / "history.db", act)
     assert [message.partition(":")[0] for message in caplog.messages] == [f"{code}, about {code}" for code in told]
+
+
+def test_a_store_that_was_made_smaller_is_told_once(
+    surveyed: Surveyed, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A digit too few in the file cost nine tenths of a store without a word."""
+    path, told = tmp_path / "history.db", list[str]()
+
+    def act(watching: Watching, keeper: Keeper) -> None:
+        watching.tick()
+        told[:] = [event.words for event in watching.journal.after(0, 100).events if event.code == "IST-306"]
+
+    for shrunk in ("9 of its 20 containers were dropped", ""):
+        run_watching(path, act, shrunk=shrunk)
+        assert told == ["9 of its 20 containers were dropped"]
+    (line,) = [message for message in caplog.messages if "IST-306" in message]
+    assert line.startswith("IST-306, 9 of its 20 containers were dropped; nothing to do if that was meant")
 
 
 def test_a_run_that_was_killed_is_told_at_the_next_start(
