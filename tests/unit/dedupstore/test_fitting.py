@@ -124,6 +124,10 @@ def test_a_smaller_size_leaves_room_in_the_index_to_learn(small_chunks: Path, pa
     """It was made to fit, and so full that not even a container could go: nothing was learned, for good."""
     copy_with_holes(small_chunks, path)
     store = opened(path, 512 << 20)
+    kept = held(store, range(1136 * 190), 8)
+    assert store.figures().chunks == len(kept)
+    assert f"{190 - len(kept) // 1136} of its 190 containers" in store.shrunk
+    assert 0 < len(kept) // 1136 < 123, "the file has room for so many, the index for fewer"
     new = range(1_000_000, 1_000_000 + 1136 * 3)
     fill(store, new, 8)
     assert healthy(store)
