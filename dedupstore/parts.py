@@ -17,7 +17,7 @@ _SET_ASIDE_KEPT = 3
 _SET_ASIDE = "set-aside-"
 _PARTS = ("containers", "index")
 _FILES = ("containers", *(f"index/{name}" for name in INDEX_FILES))
-_DATA = _FILES[:2]
+_DATA = "containers", f"index/{INDEX_FILES[0]}"
 """Those that hold what the store knows; the other one is made anew at each opening."""
 _EMPTY_DISK = "lost+found"
 """`index` may be a disk of its own, and then has this directory."""
