@@ -3,7 +3,6 @@
 from proxy.protocol.announcements import Announcements
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import OpenRefused, PeerError
-from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.table import StreamTable
 from proxy.protocol.window import WindowBudget
 
@@ -18,13 +17,14 @@ class Admission:
     """The limits for new streams. When a stream is admitted, its initial credit is reserved."""
 
     def __init__(
-        self, settings: TunnelSettings, table: StreamTable, budget: WindowBudget, announcements: Announcements
+        self, streams: int, initial: int, table: StreamTable, budget: WindowBudget, announcements: Announcements
     ) -> None:
-        """`announcements`: ours, which say whether this side drains."""
+        """`streams`: live ones that the peer may have opened; `initial`: what each begins with. `announcements`: ours,
+        which say whether this side drains."""
         self.peer_refusing = ""
         """Why we may open no stream: the peer drains. Empty if it does not."""
-        self._streams = settings.streams
-        self._initial = settings.offered_credit
+        self._streams = streams
+        self._initial = initial
         self._table = table
         self._budget = budget
         self._announcements = announcements

@@ -43,26 +43,30 @@ class TunnelState:
         figures: TunnelFigures,
         scheduler: Scheduler,
         announcements: Announcements,
+        *,
+        initial_credit: int,
     ) -> None:
-        """`odd`: our streams have odd numbers. Events are appended to `events`; `scheduler` has no streams yet."""
+        """`odd`: our streams have odd numbers. Events are appended to `events`; `scheduler` has no streams yet.
+
+        `initial_credit`: what each stream of the peer begins with, as HELLO offers it: it stays, whatever is allotted.
+        """
         self.agreement: Agreement | None = None
         """What follows from the HELLOs; None before the first lane has joined."""
         self.lanes_seen = 0
         """How many lanes there have been: with the second one frames may come twice."""
         self.scheduler = scheduler
         self._settings = settings
-        self.initial_credit = settings.offered_credit
-        """What each stream of the peer begins with, as HELLO offers it: it stays, whatever is allotted later."""
+        self._initial = initial_credit
         self._events = events
         self._figures = figures
         self._table = StreamTable(odd, settings.streams)
         self.live = self._table.live
         self._budget = WindowBudget(settings.memory)
-        self.admission = Admission(settings, self._table, self._budget, announcements)
+        self.admission = Admission(settings.streams, initial_credit, self._table, self._budget, announcements)
         self.ledger = SendLedger(settings.unacked_max)
         self._kept = KeptLedger()
         opening = min(settings.opening_window, settings.window_max)
-        self._foretelling = Foretelling(self._budget, self.initial_credit, opening)
+        self._foretelling = Foretelling(self._budget, self._initial, opening)
         self.notices = Notices(self._foretelling)
         self._foretold = Foretold()
         self._recall = Recall(settings.rest, self._budget, self.live, self.notices)
@@ -116,8 +120,7 @@ class TunnelState:
         outgoing = Outgoing(self.ledger, SendCredit(credit, most, self.trust), lean=lean)
         if refused:
             self._budget.reserve(0)  # as `ReceiveWindow.close` will release it
-        initial = 0 if refused else self.initial_credit
-        window = ReceiveWindow(self._budget, initial, most, self._foretelling.met(number))
+        window = ReceiveWindow(self._budget, 0 if refused else self._initial, most, self._foretelling.met(number))
         stream = Stream(number, own, outgoing, Incoming(self._kept, window, lean=lean), self.scheduler.account(share))
         self._table.add(stream)
         self._foretell()
@@ -313,7 +316,7 @@ class TunnelState:
             return None
         refusal = self.admission.admit_theirs()
         stream = self.begin(number, own=False, refused=refusal is not None)
-        if stream.incoming.window.limit > self.initial_credit:
+        if stream.incoming.window.limit > self._initial:
             self.notices.credit(number, now)  # it begins with what was foretold, of which the peer may not have heard
         if refusal:
             self.reset(stream, *refusal, now)

@@ -77,6 +77,7 @@ class Tunnel:
         self._needed = frozenset(needed)
         self.pairing = Pairing(random)
         """Which state lanes belong to."""
+        self._offered = (b"", 0)  # our half, and the initial credit that each HELLO with it offers
         self._events: deque[Event] = deque()
         self._figures = TunnelFigures()
         self._announcements = Announcements()
@@ -88,9 +89,19 @@ class Tunnel:
         self.hello()  # so that a wrong name is found at once
 
     def _begin(self) -> None:
+        if self._offered[0] != self.pairing.half:  # a dialler keeps its half where only the answerer has begun anew
+            self._offered = self.pairing.half, self._settings.offered_credit
         odd = self._local.encode() < self._peer.encode()
         self.scheduler.clear()
-        self._state = TunnelState(self._settings, odd, self._events, self._figures, self.scheduler, self._announcements)
+        self._state = TunnelState(
+            self._settings,
+            odd,
+            self._events,
+            self._figures,
+            self.scheduler,
+            self._announcements,
+            initial_credit=self._offered[1],
+        )
         self.streams.renew(self._state)
         self._lanes = Lanes()
         self._alone_since: float | None = None  # since when it is paired, but without a lane
@@ -127,7 +138,7 @@ class Tunnel:
             known_half=self.pairing.other,
             store=self._store,
             epochs=self._epochs,
-            initial_credit=self._state.initial_credit,
+            initial_credit=self._offered[1],
             streams=self._settings.streams,
             capabilities=self._capabilities,
             software=self._software,
@@ -222,8 +233,8 @@ class Tunnel:
         """Give up all streams and lanes; lanes can join the tunnel anew. StreamReset tells of each stream."""
         self._clock.now = now
         if self.agreement is not None:
-            self._drop(code, reason)
             self.pairing.renew()
+            self._drop(code, reason)
 
     def _drop(self, code: ResetCode, reason: str) -> None:
         """End all streams and lanes on this side; events about the streams that wait to be given are dropped."""

@@ -106,6 +106,22 @@ def test_the_credit_that_hello_offers_stays_until_the_tunnel_begins_anew() -> No
     assert pair.left.hello().initial_credit < before
 
 
+def test_the_credit_that_hello_offers_stays_as_well_where_only_the_answerer_has_begun_anew() -> None:
+    """The dialler keeps its half, and the answerer goes by the HELLO that named it: its next lane was refused
+    otherwise, and a stream of the answerer that used what it was offered broke the protocol."""
+    pair = Pair(initial_credit=MIB, memory=64 * MIB, streams=16)
+    pair.dial(1)
+    allot(pair.left, memory=4 * MIB)
+    pair.left.lane_down(1, pair.now)
+    pair.right.abandon(ResetCode.INTERNAL, "test", pair.now)
+    pair.dial(2)
+    pair.dial(3)
+    pair.settle(2)
+    stream = pair.right.streams.open("array", "")
+    pair.right.streams.send_data(stream, batch(MIB // 2, MIB // 2), MIB // 2)
+    pair.settle(2)
+
+
 def test_less_may_be_unacknowledged_and_more_goes_at_once() -> None:
     script = Script(allowed=1, unacked_max=256 * KIB, memory=64 * MIB)
     stream = script.tunnel.streams.open("array", "")
