@@ -20,10 +20,14 @@ class Foretelling:
         `most`: the window of a stream that has just been opened."""
         self._budget = budget
         self._initial = initial
-        self._most = most // OPENING_SHARE
+        self.allow(most)
         self._stream = 0  # the one for which credit is set aside; 0: none
         self.more = 0
         """Credit beyond the initial one that is set aside for that stream."""
+
+    def allow(self, most: int) -> None:
+        """The window of a stream that has just been opened is so large from now on."""
+        self._most = most // OPENING_SHARE
 
     def speak(self, stream: int) -> bool:
         """Set credit aside for `stream`, the next one that the peer will open. False if there is nothing new to say."""

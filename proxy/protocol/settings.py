@@ -47,6 +47,11 @@ class TunnelSettings:
             raise Misuse("keepalive is more than 0 and less than dead_after, grace at least 0")
 
     @property
+    def opening_max(self) -> int:
+        """The largest window of a stream that has just been opened, in costs."""
+        return min(self.opening_window, self.window_max)
+
+    @property
     def offered_credit(self) -> int:
         """The initial credit that HELLO offers, in costs.
 

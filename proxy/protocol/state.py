@@ -65,8 +65,7 @@ class TunnelState:
         self.admission = Admission(settings.streams, initial_credit, self._table, self._budget, announcements)
         self.ledger = SendLedger(settings.unacked_max)
         self._kept = KeptLedger()
-        opening = min(settings.opening_window, settings.window_max)
-        self._foretelling = Foretelling(self._budget, self._initial, opening)
+        self._foretelling = Foretelling(self._budget, self._initial, settings.opening_max)
         self.notices = Notices(self._foretelling)
         self._foretold = Foretold()
         self._recall = Recall(settings.rest, self._budget, self.live, self.notices)
@@ -91,6 +90,7 @@ class TunnelState:
         self._budget.total = settings.memory
         self.ledger.maximum = settings.unacked_max
         self.trust.allot(WIDE * settings.memory)
+        self._foretelling.allow(settings.opening_max)
         for stream in self.live.values():
             stream.incoming.window.allow(settings.window_max)
             stream.outgoing.credit.allow(settings.window_max)

@@ -164,10 +164,11 @@ class ReceiveWindow:
     )
 
     def __init__(self, budget: WindowBudget, initial: int, maximum: int, foretold: int = 0) -> None:
-        """The caller has reserved `initial` and what was `foretold` from the budget; `close` gives both back."""
+        """The caller has reserved `initial` and what was `foretold` from the budget; `close` gives both back. Together
+        they may be beyond `maximum`, if that has become less meanwhile."""
         self._budget = budget
         self._initial = initial
-        self._maximum = max(initial + foretold, maximum)
+        self._maximum = max(initial, maximum)
         self._grown = self._opened = foretold
         self._grower = self.ended = False
         self._pressed = False  # it has grown by `press`, and the peer has not been told

@@ -160,6 +160,25 @@ def test_a_window_that_was_at_its_most_grows_on() -> None:
     assert one.size == 2 * MIB
 
 
+@pytest.mark.parametrize(("before", "after"), [(96 * MIB, MIB), (MIB, 96 * MIB)])
+def test_what_is_foretold_goes_by_the_new_window(before: int, after: int) -> None:
+    """But for the one stream that has been foretold already."""
+    pair = Pair(initial_credit=64 * KIB, opening_window=8 * MIB, window_max=before, memory=256 * MIB)
+    pair.dial(1)
+    allot(pair.right, memory=256 * MIB, window_max=after)
+    pair.begin_stream(1)
+    assert pair.right.figures.foretold_bytes == min(8 * MIB, after) // 2
+
+
+def test_a_window_that_began_with_more_than_it_may_have_comes_down() -> None:
+    budget = WindowBudget(256 * MIB)
+    budget.reserve(MIB)
+    budget.advance(8 * MIB)
+    one = ReceiveWindow(budget, MIB, 2 * MIB, foretold=8 * MIB)
+    pass_through(one, 64 * MIB, 0.0, SPEED)
+    assert one.size == 2 * MIB
+
+
 def test_a_stream_that_lives_may_send_more_at_once_than_when_it_began() -> None:
     """What the peer has granted is known all along."""
     script = Script(allowed=1, window_max=MIB, memory=64 * MIB)
