@@ -171,6 +171,7 @@ class Peer:
         self.relays.ended.keep_apart(self.shares.names)
         self.lanes.change(self.shares.marks)
         self.pump()
+        self._dispatch()  # streams may have more room
 
     def drain(self, reason: str) -> None:
         """Refuse new streams in both directions."""

@@ -343,6 +343,7 @@ class Sites:
         self._arrays: asyncio.Queue[Array] = asyncio.Queue()
         self._protocol = protocol
         text = EAST + (f'maximum = "{maximum}"\n' if maximum else "")
+        self._environments: list[Environment] = []
         self.near_store, self.far_store = Shelf(stored), Shelf(stored)
         self.near = self._peer(text, self.near_store, settings, chunker)
         west = WEST.replace('mode = "disk"\npath = "store"\n', "")
@@ -361,9 +362,16 @@ class Sites:
             proves=lambda *_: True,
         )
         environment.tunnel_settings = settings
+        self._environments.append(environment)
         peer = Peer(environment, config.peers[0])
         peer.relays.rounds = Rounds(self._ticking)
         return peer
+
+    def allot_near(self, settings: TunnelSettings) -> None:
+        """As when the initiators' site has taken over a file that says so."""
+        environment = self._environments[0]
+        environment.tunnel_settings = settings
+        self.near.change(environment.config.peers[0])
 
     def _ticking(self) -> float:
         """A clock that goes on while the loop works, now and then by more than a round's time."""

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import weakref
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -208,3 +209,21 @@ def test_a_source_is_read_again_when_what_it_sent_has_left() -> None:
         assert far.got == said
 
     tell(story, settings, "1Mbit")
+
+
+def test_a_source_is_read_again_when_more_may_be_unacknowledged() -> None:
+    """A reload says so, and nothing comes from the peer that would wake anybody."""
+    settings = TunnelSettings(unacked_max=256 * KIB, keepalive=1e6, dead_after=2e6)
+
+    async def story(sites: Sites) -> None:
+        near, _, _ = await connected(sites)
+        await asyncio.sleep(1)
+        sites.links[0].other.delay = 1e6
+        near.say(noise(MIB))
+        await asyncio.sleep(10)
+        assert near.unread, "it rests"
+        sites.allot_near(replace(settings, unacked_max=64 * MIB))
+        await asyncio.sleep(0.5)
+        assert not near.unread
+
+    tell(story, settings)
