@@ -25,6 +25,8 @@ class Peers(Mapping[str, Peer]):
         self._run = run
         self._peers = {own.name: Peer(environment, own) for own in environment.config.peers}
         self._diallers: dict[str, Dialler] = {}
+        self._parting: list[Peer] = []
+        """Those that were dismissed, while arrays have not taken the last bytes of streams that had ended in order."""
 
     def __getitem__(self, name: str) -> Peer:
         return self._peers[name]
@@ -39,6 +41,19 @@ class Peers(Mapping[str, Peer]):
         """Dial those that have an address, from now on."""
         for peer in self._peers.values():
             self._dial(peer)
+
+    @property
+    def busy(self) -> bool:
+        """True while an array may still get something, be it of a peer that was dismissed."""
+        return any(peer.busy for peer in (*self._peers.values(), *self._parting))
+
+    def sample(self) -> None:
+        """Once a second."""
+        for peer in self._peers.values():
+            peer.sample()
+        for relay in [relay for peer in self._parting for relay in peer.relays.leaving]:
+            relay.sample()
+        self._parting = [peer for peer in self._parting if peer.busy]
 
     def change(self) -> None:
         """Those that the site's file names from now on: it has been taken over. The streams of others are reset."""
@@ -81,3 +96,4 @@ class Peers(Mapping[str, Peer]):
         log.info("%s is no peer any more: its streams are reset, and its lanes end", name)
         self._diallers.pop(name).close()
         self._peers[name].end(CloseCode.SHUTDOWN, reason, ResetCode.SHUTDOWN)
+        self._parting.append(self._peers[name])

@@ -111,7 +111,7 @@ class Site:
         """
         with suppress(TimeoutError):
             async with Within(seconds):
-                while any(peer.busy for peer in self.peers.values()) and not hurry.is_set():
+                while self.peers.busy and not hurry.is_set():
                     with suppress(TimeoutError):
                         await asyncio.wait_for(hurry.wait(), _LOOK)
 
@@ -205,8 +205,7 @@ class Site:
             await asyncio.sleep(1)
             self.worker.note()
             self.environment.processor.note(time.thread_time(), time.monotonic())
-            for peer in self.peers.values():
-                peer.sample()
+            self.peers.sample()
             self.forwards.sample()
             for call in self.each_second:
                 call()

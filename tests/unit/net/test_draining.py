@@ -21,7 +21,7 @@ def test_time_in_which_the_site_is_stopped_does_not_count(stopped: float) -> Non
         loop._jumping.now += stopped
 
     async def drain() -> float:
-        site = cast(Site, SimpleNamespace(peers={"west": SimpleNamespace(busy=True)}))
+        site = cast(Site, SimpleNamespace(peers=SimpleNamespace(busy=True)))
         loop.call_later(1.0, stop)
         began = loop.time()
         await Site._rest_of_streams(site, DRAIN, asyncio.Event())
@@ -35,7 +35,7 @@ def test_time_in_which_the_site_is_stopped_does_not_count(stopped: float) -> Non
 
 def test_who_is_in_a_hurry_does_not_wait() -> None:
     async def drain() -> None:
-        site = cast(Site, SimpleNamespace(peers={"west": SimpleNamespace(busy=True)}))
+        site = cast(Site, SimpleNamespace(peers=SimpleNamespace(busy=True)))
         hurry = asyncio.Event()
         asyncio.get_running_loop().call_soon(hurry.set)
         await asyncio.wait_for(Site._rest_of_streams(site, DRAIN, hurry), DRAIN / 2)
