@@ -136,9 +136,10 @@ class Site:
         what else was taken over from the file (`Difference`).
         """
         file = await self.certificates.reload()
-        taken_over = () if file is None or self.draining else self._take_over(file)
-        self.peers.review()
-        return taken_over
+        try:
+            return () if file is None or self.draining else self._take_over(file)
+        finally:  # whatever becomes of the rest, trust that was withdrawn is
+            self.peers.review()
 
     @property
     def reload_problem(self) -> str:

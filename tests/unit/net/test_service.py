@@ -5,6 +5,7 @@ import subprocess
 import sys
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import AsyncMock, MagicMock
 
 import pytest
 
@@ -166,3 +167,16 @@ def test_at_the_end_the_kernel_is_told_of_signals_before_the_interpreter() -> No
     """One that came between had "Signal 2 ignored due to race condition" and a traceback in the log, now and then."""
     told = subprocess.run([sys.executable, "-c", IGNORING], capture_output=True, text=True, check=True)
     assert told.stdout == f"{[True] * 3} {[True] * 3}\n"
+
+
+def test_trust_is_withdrawn_whatever_becomes_of_the_rest_of_the_file() -> None:
+    """Otherwise a defect in taking that over left a peer its lanes that it was to lose."""
+
+    async def reload() -> None:
+        site = MagicMock(draining=False, **{"_take_over.side_effect": RuntimeError("a defect")})
+        site.certificates.reload = AsyncMock()
+        with pytest.raises(RuntimeError):
+            await Site.reload(site)
+        site.peers.review.assert_called_once()
+
+    asyncio.run(reload())
