@@ -55,8 +55,8 @@ class Dialler:
         self._hurry = asyncio.Event()
         self._long_packets = LongPackets(peer, partial(self._attempt, trial=True))
         self._lasted = False  # a lane has lasted since `run` last went back to the first pause
-        self._attempts: dict[asyncio.Task[None], int] = {}
-        """Attempts under way, each with the DSCP mark that its lane is to carry."""
+        self._attempts: dict[asyncio.Task[None], tuple[Address, int]] = {}
+        """Attempts under way, each with where it leads, and the DSCP mark that its lane is to carry."""
         self._begun: dict[int, float] = {}
         """When the latest attempt for each mark began; it may be over."""
         self._task: asyncio.Task[None] | None = None
@@ -100,15 +100,17 @@ class Dialler:
         self._lasted = self._lasted or lane.up
 
     def _start(self) -> None:
-        """Begin one more attempt while no lane works; once one does, as many as still are missing."""
+        """Begin one more attempt while no lane works; once one does, as many as still are missing. Attempts that lead
+        where the peer was before a reload do not count: they may hang for long."""
         missing = self._peer.lanes.missing()
+        begun = [mark for address, mark in self._attempts.values() if address == self._peer.address]
         if missing and not self._peer.lanes.up:
             missing = [min(missing, key=self._tried)]  # marks take turns: the path may lose all packets of one
         else:
-            for mark in self._attempts.values():
+            for mark in begun:
                 if mark in missing:
                     missing.remove(mark)
-        for mark in missing[: max(0, _AT_ONCE - len(self._attempts))]:  # with trials there may be more than _AT_ONCE
+        for mark in missing[: max(0, _AT_ONCE - len(begun))]:  # with trials there may be more than _AT_ONCE
             self._attempt(mark)
 
     def _attempt(self, mark: int, *, trial: bool = False) -> None:
@@ -117,7 +119,7 @@ class Dialler:
         loop = asyncio.get_running_loop()
         self._begun[mark] = loop.time()
         task = loop.create_task(self._dial(self._peer.address, mark, trial=trial))
-        self._attempts[task] = mark
+        self._attempts[task] = self._peer.address, mark
         task.add_done_callback(lambda done: self._attempts.pop(done, None))
 
     def _tried(self, mark: int) -> float:
@@ -188,6 +190,8 @@ class Dialler:
             raise
 
     def _failed(self, address: Address, handshake: Handshake | None, error: Exception) -> None:
+        if address != self._peer.address:  # a reload came between: that says nothing of why the peer is away now
+            return
         error = (handshake and handshake.failure) or error
         removed = self._certificates.removed(self._peer.name)
         reason = removed or f"cannot connect to {address}: {explain(error)}"

@@ -164,7 +164,8 @@ class Peer:
         """The site has taken over a file: `own` is what that says of this peer. Streams of forwards and exports that
         are not in it have ended. Lanes stay, wherever they lead."""
         settings = self._environment.tunnel_settings
-        self.address = own.address
+        if own.address != self.address:
+            self.address, self._last_error = own.address, ""  # why it was not reached where it was
         self.tunnel.allot(memory=settings.memory, unacked_max=settings.unacked_max, window_max=settings.window_max)
         self.relays.refusals.forget("")  # what was not exported may be now
         self.shares.change(self._environment.config, own, self._loop.time())

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any, cast
 
+from proxy.config.model import Peer as PeerConfig
 from proxy.net.peer import Peer
 from proxy.protocol.settings import TunnelSettings
 from tests.simulation.relayed import Sites, tell
@@ -30,6 +31,21 @@ def test_an_error_of_an_outage_long_ago_is_none_of_the_next_one() -> None:
             peer.sample()
 
     tell(story, TunnelSettings(keepalive=1e6, dead_after=2e6))
+
+
+def test_why_a_peer_was_not_reached_where_it_was_says_nothing_of_where_it_is() -> None:
+    """A reload takes over another address; a peer that dials from now on would keep the old reason for good."""
+
+    async def story(sites: Sites) -> None:
+        peer = sites.near
+        peer.failed(REASON)
+        own = PeerConfig.model_validate({"name": peer.name, "address": str(peer.address)})
+        peer.change(own)
+        assert told(peer) == REASON
+        peer.change(own.model_copy(update={"address": None}))
+        assert told(peer) == ""
+
+    tell(story, TunnelSettings())
 
 
 def test_a_lane_lives_while_bytes_come_though_no_whole_frame_does() -> None:

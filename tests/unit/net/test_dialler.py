@@ -128,6 +128,40 @@ def test_the_address_is_the_one_that_the_peer_has(monkeypatch: pytest.MonkeyPatc
     assert set(places) == {(1, one), (2, two)}
 
 
+def test_attempts_that_lead_where_the_peer_was_keep_nobody_from_dialling_where_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where nobody answers, as many as may be under way hang; and what becomes of them is not said of the peer."""
+    places = list[Address]()
+
+    async def connect(address: Address, *_: object, seconds: float) -> None:
+        places.append(address)
+        await asyncio.sleep(TIMEOUT if address == wrong else HOUR)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(dialling, "connect", connect)
+    monkeypatch.setattr(dialling, "Handshake", MagicMock())
+    wrong, right = Address("west.example", 4500), Address("198.18.0.2", 4500)
+    peer = MagicMock(lanes=Lanes(), relays={1: "a stream"}, address=wrong)
+    peer.lanes.wanted.set()
+    settings: dict[str, Any] = {"congestion_control": "", "connect_timeout": HOUR, "pause_max": LONGEST}
+    dialler = Dialler(peer, MagicMock(), **settings)
+
+    async def scene() -> None:
+        running = asyncio.create_task(runs(dialler, 2 * TIMEOUT))
+        await asyncio.sleep(TIMEOUT / 2)
+        assert places == [wrong] * AT_ONCE
+        peer.address = right
+        dialler.hurry()
+        await asyncio.sleep(0.1)
+        assert places[AT_ONCE:] == [right]
+        await running
+
+    played(scene())
+    assert places == [wrong] * AT_ONCE + [right] * AT_ONCE
+    peer.failed.assert_not_called()
+
+
 def test_no_two_sites_keep_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """After an outage of a hub, its peers shall not come all at the same moments."""
     line = Line()
