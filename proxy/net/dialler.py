@@ -60,14 +60,17 @@ class Dialler:
         self._begun: dict[int, float] = {}
         """When the latest attempt for each mark began; it may be over."""
         self._task: asyncio.Task[None] | None = None
+        self._ending = "the site stops"
+        """What the peer is told when `run` is cancelled."""
 
     def begin(self, run: Run) -> None:
         """Dial from now on."""
         self._task = run(self.run())
 
-    def close(self) -> None:
+    def close(self, reason: str) -> None:
         """Dial no more, and give up attempts that are under way. It has to have begun."""
         assert self._task is not None
+        self._ending = reason
         self._task.cancel()
 
     async def run(self) -> None:
@@ -186,7 +189,7 @@ class Dialler:
         try:
             await lane.settled.wait()
         except asyncio.CancelledError:  # the other side may count it as up: without CLOSE its streams would wait
-            lane.close(CloseCode.SHUTDOWN, "the site stops", needless=True)
+            lane.close(CloseCode.SHUTDOWN, self._ending, needless=True)
             raise
 
     def _failed(self, address: Address, handshake: Handshake | None, error: Exception) -> None:

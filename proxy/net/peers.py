@@ -94,6 +94,6 @@ class Peers(Mapping[str, Peer]):
     def _dismiss(self, name: str) -> None:
         reason = f"{self._environment.config.site.name} has {name} in its file no more"
         log.info("%s is no peer any more: its streams are reset, and its lanes end", name)
-        self._diallers.pop(name).close()
+        self._diallers.pop(name).close(reason)
         self._peers[name].end(CloseCode.SHUTDOWN, reason, ResetCode.SHUTDOWN)
         self._parting.append(self._peers[name])
