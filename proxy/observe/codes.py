@@ -129,11 +129,12 @@ PEER_DRAINS = Code(
 PEER_ENDED = Code(
     "IST-115",
     _INFO,
-    "A peer has ended in order, so there is no tunnel to it until it is started again. If it is not back within ten"
-    " minutes, or is back and one site refuses the other, that is told as IST-102. Nobody can"
-    " tell whether it is the peer that dials in and whose certificate is refused: that is IST-201, and IST-102 after"
-    " ten minutes.",
-    "none if it is being restarted; otherwise start it again",
+    "A peer has ended in order, so there is no tunnel to it until it is started again; or it has this site in its file"
+    " no more, which this site's log says. If it is not back within ten minutes, or is back and one site refuses the"
+    " other, that is told as IST-102. Nobody can tell whether it is the peer that dials in and whose certificate is"
+    " refused: that is IST-201, and IST-102 after ten minutes.",
+    "none if it is being restarted; otherwise start it again, or if it has this site in its file no more, take it out"
+    " of this site's file as well",
 )
 REFUSED = Code(
     "IST-201",

@@ -158,7 +158,7 @@ class CommandsStatus:
 
 @dataclass(frozen=True, slots=True)
 class VolumeStatus:
-    """An iSCSI volume, as reached through one forward or export, since the site started."""
+    """An iSCSI volume, as reached through one forward or export, since this site has the peer."""
 
     share: str
     """ "forward replication", "export array"; empty for the sums "others" and "former"."""
