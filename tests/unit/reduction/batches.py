@@ -3,10 +3,10 @@
 from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import CODEC_NONE, assemble
 from proxy.reduction.compression import Compression
-from proxy.reduction.decoder import Decoder
+from proxy.reduction.decoder import DecodedBatch, Decoder
+from proxy.reduction.span_decoder import SpanDecoder
 from proxy.reduction.tokens import literal_token, reference_token
-from tests.unit.reduction.shelf import ShelfStore
-from tests.unit.reduction.sites import Site, noise, site
+from tests.unit.reduction.sites import Site, noise
 
 CHUNK = noise(1000, 1)
 NAME = fingerprint(CHUNK)
@@ -32,15 +32,17 @@ def hold(site: Site, *chunks: bytes) -> None:
         site.holdings.add(place)
 
 
-def site_with_chunk() -> Site:
-    """A site that has exchanged CHUNK with the peer."""
-    far = site(ShelfStore())
-    hold(far, CHUNK)
-    return far
+def delivered(decoder: Decoder | SpanDecoder, data: memoryview) -> bytes:
+    """What the array is given when that batch comes."""
+    return bytes_of(decoder.feed(data))
 
 
-def delivered(decoder: Decoder, data: memoryview) -> bytes:
-    decoded = decoder.feed(data)
+def advanced(decoder: Decoder | SpanDecoder) -> bytes:
+    """What the array is given now that the stream can go on."""
+    return bytes_of(decoder.advance())
+
+
+def bytes_of(decoded: DecodedBatch | None) -> bytes:
     assert decoded is not None
     return decoded.data
 

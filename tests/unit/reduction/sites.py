@@ -10,7 +10,7 @@ from typing import cast
 from dedupstore.chunker import Chunker
 from dedupstore.store import ChunkStore
 from proxy.reduction.ahead import AheadMemory
-from proxy.reduction.batch import CODEC_CONTEXT, CODEC_NONE, CODEC_ZSTD
+from proxy.reduction.batch import CODEC_CONTEXT, CODEC_NONE, CODEC_ZSTD, dissect
 from proxy.reduction.beginnings import Beginnings
 from proxy.reduction.compression import Compression, Compressor, zstd
 from proxy.reduction.contexts import ContextReader, ContextWriter
@@ -120,6 +120,28 @@ def decoder_of(
     )
 
 
+def brings(encoder: Encoder, data: bytes) -> None:
+    """The near array writes; nothing goes out yet."""
+    while data:
+        room = encoder.buffer(len(data))
+        room[:] = data[: len(room)]
+        encoder.received(len(room))
+        data = data[len(room) :]
+
+
+def written(encoder: Encoder, data: bytes) -> OutgoingBatch:
+    """The data, a pause, and the batch that goes out."""
+    brings(encoder, data)
+    encoder.flush()
+    batch = encoder.take()
+    assert batch is not None
+    return batch
+
+
+def opcodes(batch: OutgoingBatch) -> list[int]:
+    return [token[0] for token in dissect(memoryview(batch.data)).tokens]
+
+
 def traced() -> int:
     """Bytes that reduction has taken since tracemalloc began; other threads of the process take some as well."""
     taken = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/reduction/*")])
@@ -129,6 +151,10 @@ def traced() -> int:
 def noise(n: int, seed: int = 0) -> bytes:
     """Random bytes, the same for the same seed."""
     return random.Random(seed).randbytes(n)
+
+
+DATA = noise(40_000, 5)
+LENGTHS = SMALL_CHUNKS.cut(DATA, final=True)
 
 
 @dataclass
@@ -171,6 +197,11 @@ class Stream:
         self._behind = False
         self._end: tuple[int, bytes] | None = None
         self._bordered = 0
+
+    @property
+    def cost(self) -> int:
+        """Bytes that the whole stream counts as."""
+        return len(self.sent)
 
     # -- the near array ----------------------------------------------------------------------------------------
 
@@ -290,7 +321,7 @@ class Stream:
         self.settle()
         assert self._end is not None
         total, tokens = self._end
-        assert total == self.decoder.total == len(self.sent)
+        assert total == self.decoder.total == self.cost
         self.decoder.finish(tokens)
         self.encoder.close()
         assert self.received == self.sent

@@ -20,19 +20,12 @@ from tests.unit.reduction.batches import (
     delivered,
     hold,
     literal,
-    site_with_chunk,
 )
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, decoder_of, noise, send, site, two_sites
 
 ALMOST = OTHER_NAME[: CHECK_BYTES - 1] + bytes((OTHER_NAME[CHECK_BYTES - 1] ^ 1,)) + OTHER_NAME[CHECK_BYTES:]
 """OTHER_NAME, but for the last bit of what LEARN says of it."""
-
-
-@pytest.fixture
-def far() -> Site:
-    """A site that has exchanged CHUNK with the peer."""
-    return site_with_chunk()
 
 
 # -- what tokens deliver ---------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import overhead_bound
 from proxy.reduction.obtaining import Needs
 from proxy.reduction.tokens import Token, learn_token, literal_token, pack, reference_token, unpack
-from tests.unit.reduction.batches import CHUNK, NAME, OTHER, OTHER_NAME, WHOLE, batch, hold, literal
+from tests.unit.reduction.batches import CHUNK, NAME, OTHER, OTHER_NAME, WHOLE, advanced, batch, hold, literal
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import decoder_of, noise, site
 
@@ -38,9 +38,7 @@ def test_tokens_that_wait_take_little_memory() -> None:
         assert decoder.feed(data) is None
         assert decoder.obtaining.needs() == Needs(ask=[NAME])
     decoder.obtaining.fill(NAME, CHUNK)
-    decoded = decoder.advance()
-    assert decoded is not None
-    assert decoded.data == CHUNK + literals
+    assert advanced(decoder) == CHUNK + literals
 
 
 def test_what_was_delivered_before_a_second_wait_takes_little_memory() -> None:
@@ -57,9 +55,7 @@ def test_what_was_delivered_before_a_second_wait_takes_little_memory() -> None:
         assert decoder.advance() is None
         assert decoder.obtaining.needs() == Needs(ask=[OTHER_NAME])
     decoder.obtaining.fill(OTHER_NAME, OTHER)
-    decoded = decoder.advance()
-    assert decoded is not None
-    assert decoded.data == CHUNK + literals[:many] + OTHER + taught[many:]
+    assert advanced(decoder) == CHUNK + literals[:many] + OTHER + taught[many:]
 
 
 def test_a_batch_that_waits_for_each_chunk_is_not_packed_as_a_whole_each_time(monkeypatch: pytest.MonkeyPatch) -> None:

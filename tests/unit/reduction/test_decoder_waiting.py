@@ -17,20 +17,14 @@ from tests.unit.reduction.batches import (
     OTHER,
     OTHER_NAME,
     WHOLE,
+    advanced,
     batch,
     delivered,
     hold,
     literal,
-    site_with_chunk,
 )
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, decoder_of, noise, site
-
-
-@pytest.fixture
-def far() -> Site:
-    """A site that has exchanged CHUNK with the peer."""
-    return site_with_chunk()
 
 
 def test_a_missing_chunk_is_asked_for_once_and_the_stream_waits() -> None:
@@ -53,9 +47,7 @@ def test_literals_on_both_sides_of_what_is_missing() -> None:
     data = batch(literal_token(2), WHOLE, literal_token(3), literals=b"abcde", plain=1005)
     assert decoder.feed(data) is None
     decoder.obtaining.fill(NAME, CHUNK)
-    decoded = decoder.advance()
-    assert decoded is not None
-    assert decoded.data == b"ab" + CHUNK + b"cde"
+    assert advanced(decoder) == b"ab" + CHUNK + b"cde"
 
 
 @pytest.mark.parametrize("ahead", [0, 100 << 10], ids=["alone", "behind another"])
@@ -77,9 +69,7 @@ def test_a_batch_that_waits_keeps_its_plain_bytes_once(ahead: int) -> None:
         tracemalloc.stop()
     assert kept < 2 * half + len(whole) + (64 << 10), "what was delivered and what the store has learned"
     decoder.obtaining.fill(NAME, CHUNK)
-    decoded = decoder.advance()
-    assert decoded is not None
-    assert decoded.data == bytes(2 * half) + CHUNK
+    assert advanced(decoder) == bytes(2 * half) + CHUNK
 
 
 def test_nothing_is_kept_of_what_waits_when_the_stream_ends() -> None:
@@ -154,9 +144,7 @@ def test_a_chunk_that_the_same_batch_teaches_is_not_asked_for() -> None:
     assert decoder.feed(batch(*tokens, literals=OTHER, plain=2000)) is None
     assert decoder.obtaining.needs() == Needs(ask=[NAME])
     decoder.obtaining.fill(NAME, CHUNK)
-    decoded = decoder.advance()
-    assert decoded is not None
-    assert decoded.data == CHUNK + OTHER + OTHER
+    assert advanced(decoder) == CHUNK + OTHER + OTHER
 
 
 def test_no_more_is_asked_for_at_once_than_a_frame_holds_and_no_work_done_twice() -> None:
@@ -200,9 +188,7 @@ def test_a_filled_chunk_serves_its_batch_even_if_the_store_refuses_it() -> None:
         assert decoder.feed(data) is None
         assert decoder.obtaining.needs() == Needs(ask=[NAME])
         decoder.obtaining.fill(NAME, CHUNK)
-        decoded = decoder.advance()
-        assert decoded is not None
-        assert decoded.data == CHUNK + CHUNK[3:7] + CHUNK
+        assert advanced(decoder) == CHUNK + CHUNK[3:7] + CHUNK
 
 
 @pytest.mark.parametrize("trouble", ["lose", "rot"])
@@ -221,9 +207,7 @@ def test_a_chunk_on_disk_is_loaded(far: Site) -> None:
     assert decoder.advance() is None
     assert decoder.obtaining.needs() == Needs(load=NAME)
     far.store.load(NAME)
-    decoded = decoder.advance()
-    assert decoded is not None
-    assert decoded.data == CHUNK
+    assert advanced(decoder) == CHUNK
 
 
 def test_it_says_when_it_enters_another_container() -> None:
@@ -265,9 +249,7 @@ def test_while_the_disk_does_not_answer_the_peer_is_asked_for_what_is_on_it() ->
     far.silent = False
     for n in (1, 2, 4):
         decoder.obtaining.fill(names[n], chunks[n])
-    decoded = decoder.advance()
-    assert decoded is not None
-    assert decoded.data == b"".join(chunks)
+    assert advanced(decoder) == b"".join(chunks)
 
 
 def test_what_was_to_be_loaded_is_asked_for_when_the_disk_does_not_answer(far: Site) -> None:

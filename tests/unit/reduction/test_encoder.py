@@ -9,52 +9,28 @@ from dedupstore.chunker import Chunker
 from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import BATCH_PLAIN_MAX, dissect, length_bound
 from proxy.reduction.drafts import BATCH_TARGET
-from proxy.reduction.encoder import READ_BYTES, Encoder
-from proxy.reduction.outgoing import OutgoingBatch
+from proxy.reduction.encoder import READ_BYTES
 from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, SLICE, learn_token
+from tests.unit.reduction.batches import delivered
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import (
+    DATA,
+    LENGTHS,
     SMALL_CHUNKS,
     Site,
     Stream,
+    brings,
     cut_up,
     decoder_of,
     encoder_of,
     noise,
+    opcodes,
     send,
     site,
     traced,
     two_sites,
+    written,
 )
-
-DATA = noise(40_000, 5)
-LENGTHS = SMALL_CHUNKS.cut(DATA, final=True)
-
-
-def opcodes(batch: OutgoingBatch) -> list[int]:
-    return [token[0] for token in dissect(memoryview(batch.data)).tokens]
-
-
-def written(encoder: Encoder, data: bytes) -> OutgoingBatch:
-    """The data, a pause, and the batch that goes out."""
-    while data:
-        room = encoder.buffer(len(data))
-        room[:] = data[: len(room)]
-        encoder.received(len(room))
-        data = data[len(room) :]
-    encoder.flush()
-    batch = encoder.take()
-    assert batch is not None
-    return batch
-
-
-@pytest.fixture
-def near() -> Site:
-    """A site that has sent DATA."""
-    near, far = two_sites()
-    send(near, far, [DATA])
-    return near
-
 
 # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -103,8 +79,7 @@ def test_a_silence_before_the_flush_hides_no_border() -> None:
     for end in range(LENGTHS[0] + 1, border + 3):
         heard, silent = (encoder_of(site(ShelfStore())) for _ in range(2))
         for encoder in (heard, silent):
-            encoder.buffer(end)[:] = DATA[:end]
-            encoder.received(end)
+            brings(encoder, DATA[:end])
         silent.shrink()
         heard.flush()
         silent.flush()
@@ -159,8 +134,7 @@ def test_nothing_written_is_no_batch() -> None:
 
 def test_what_has_arrived_is_in_a_batch_or_unsent() -> None:
     encoder = encoder_of(site(ShelfStore()))
-    encoder.buffer(3000)[:] = DATA[:3000]
-    encoder.received(3000)
+    brings(encoder, DATA[:3000])
     assert encoder.unsent > 0
     assert encoder.drafts.plain + encoder.unsent == 3000
     encoder.flush()
@@ -187,8 +161,7 @@ def test_what_is_referred_to_stays_until_it_is_consumed(near: Site) -> None:
 def test_an_abandoned_stream_pins_nothing(near: Site) -> None:
     encoder = encoder_of(near)
     batch = written(encoder, DATA[:20_000])
-    encoder.buffer(1 << 20)[:20_000] = DATA[20_000:]
-    encoder.received(20_000)
+    brings(encoder, DATA[20_000:])
     assert near.store.pinned > len(batch.pinned)
     encoder.underway.abandon(batch)
     encoder.close()
@@ -200,8 +173,7 @@ def test_an_encoder_that_was_closed_has_no_room(near: Site) -> None:
     encoder = encoder_of(near)
     tracemalloc.start()
     try:
-        encoder.buffer(1 << 20)[:1000] = DATA[:1000]
-        encoder.received(1000)
+        brings(encoder, DATA[:1000])
         assert traced() > READ_BYTES
         encoder.close()
         assert traced() < READ_BYTES // 8
@@ -215,8 +187,7 @@ def test_a_batch_that_cannot_be_written_pins_nothing(
     near: Site, monkeypatch: pytest.MonkeyPatch, *, full: bool
 ) -> None:
     encoder = encoder_of(near)
-    encoder.buffer(1 << 20)[:20_000] = DATA[:20_000]
-    encoder.received(20_000)
+    brings(encoder, DATA[:20_000])
     if full:
         encoder.drafts.seal()
     monkeypatch.setattr(encoder.compression, "encode", MagicMock(side_effect=MemoryError))
@@ -275,8 +246,7 @@ def test_only_what_is_referred_to_may_be_missed(near: Site) -> None:
 
 def test_what_was_not_taken_cannot_be_missed(near: Site) -> None:
     encoder = encoder_of(near)
-    encoder.buffer(10_000)[:] = DATA[:10_000]
-    encoder.received(10_000)
+    brings(encoder, DATA[:10_000])
     assert near.store.pinned
     assert not encoder.underway.missed(near.store.names[0])
 
@@ -300,8 +270,7 @@ def test_each_batch_may_miss_a_chunk_once(near: Site) -> None:
     name = fingerprint(chunk)
     batches = []
     for _ in range(3):
-        encoder.buffer(len(chunk) + 1)[:] = chunk + DATA[len(chunk) : len(chunk) + 1]
-        encoder.received(len(chunk) + 1)
+        brings(encoder, chunk + DATA[len(chunk) : len(chunk) + 1])
         encoder.finish()
         batch = encoder.take()
         assert batch is not None
@@ -419,8 +388,7 @@ def test_the_end_teaches_the_last_chunk(pause: bool) -> None:
     """In the last batch, or in END if every byte of it is on its way already."""
     near = site(ShelfStore())
     encoder = encoder_of(near)
-    encoder.buffer(100)[:] = DATA[:100]
-    encoder.received(100)
+    brings(encoder, DATA[:100])
     if pause:
         encoder.flush()
         assert encoder.take() is not None
@@ -469,8 +437,7 @@ def test_what_lies_behind_the_data_makes_no_border() -> None:
     encoder.received(end)
     encoder.flush()
     assert len(near.store.names) == odd
-    encoder.buffer(1)[:] = DATA[end : end + 1]
-    encoder.received(1)
+    brings(encoder, DATA[end : end + 1])
     encoder.flush()
     assert len(near.store.names) == odd + 1
 
@@ -491,7 +458,5 @@ def test_nothing_is_learned_where_the_store_has_no_room() -> None:
     near.store.refusing = True
     batch = written(encoder_of(near), DATA)
     assert batch.learned == []
-    decoded = decoder_of(far).feed(memoryview(batch.data))
-    assert decoded is not None
-    assert decoded.data == DATA
+    assert delivered(decoder_of(far), memoryview(batch.data)) == DATA
     assert far.store.names

@@ -2,24 +2,21 @@
 
 from itertools import accumulate
 
-import pytest
-
 from proxy.reduction.tokens import LEARN, LITERAL
-from tests.unit.reduction.sites import SMALL_CHUNKS, Site, Stream, encoder_of, noise, send, two_sites
-from tests.unit.reduction.test_encoder import opcodes, written
+from tests.unit.reduction.sites import (
+    DATA,
+    LENGTHS,
+    Site,
+    Stream,
+    encoder_of,
+    opcodes,
+    send,
+    two_sites,
+    written,
+)
 
-DATA = noise(40_000, 5)
-LENGTHS = SMALL_CHUNKS.cut(DATA, final=True)
 HALF = next(end for end in accumulate(LENGTHS) if end > len(DATA) // 2 and end % 2 == 0)
 """Where a chunk ends, and a pause finds that it does (`Encoder._cut`)."""
-
-
-@pytest.fixture
-def near() -> Site:
-    """A site that has sent DATA."""
-    near, far = two_sites()
-    send(near, far, [DATA])
-    return near
 
 
 def test_no_more_is_referred_to_than_a_slow_store_gives(near: Site) -> None:

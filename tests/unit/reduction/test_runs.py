@@ -23,14 +23,13 @@ from proxy.reduction.tokens import (
     run_token,
     slice_token,
 )
-from tests.unit.reduction.batches import batch, delivered, hold
+from tests.unit.reduction.batches import advanced, batch, delivered, hold
 from tests.unit.reduction.shelf import ShelfStore
-from tests.unit.reduction.sites import Site, Stream, decoder_of, encoder_of, noise, send, site, two_sites
+from tests.unit.reduction.sites import DATA, Site, Stream, brings, decoder_of, encoder_of, noise, send, site, two_sites
 
 CHUNKS = [noise(1000, seed) for seed in range(9)]
 NAMES = [fingerprint(chunk) for chunk in CHUNKS]
 FIRST = reference_token(NAMES[0])
-DATA = noise(40_000, 5)
 PAUSE = 30.0
 
 
@@ -86,9 +85,7 @@ def test_a_run_that_is_not_known_is_asked_for_and_its_list_is_no_chunk() -> None
     assert decoder.advance() is None
     assert decoder.obtaining.needs() is None
     decoder.obtaining.fill(RUN_NAME, LISTED)
-    decoded = decoder.advance()
-    assert decoded is not None
-    assert decoded.data == b"".join(CHUNKS[:4])
+    assert advanced(decoder) == b"".join(CHUNKS[:4])
     assert far.store.find(RUN_NAME) is None
     assert decoder.feed(FOUR) is None
     assert decoder.obtaining.needs() == Needs(ask=[RUN_NAME])
@@ -111,9 +108,7 @@ def test_before_asking_what_may_follow_is_loaded() -> None:
     assert decoder.obtaining.needs() == Needs(load_behind=NAMES[1])
     far.store.load(NAMES[1])
     far.store.prefetch(NAMES[1])
-    decoded = decoder.advance()
-    assert decoded is not None
-    assert decoded.data == b"".join(CHUNKS[:4])
+    assert advanced(decoder) == b"".join(CHUNKS[:4])
 
 
 @pytest.mark.parametrize("taught", [False, True])
@@ -186,9 +181,7 @@ def test_a_run_behind_a_missing_chunk_is_asked_for_with_it(far: Site) -> None:
     decoder.obtaining.fill(name, listed)
     assert decoder.advance() is None
     decoder.obtaining.fill(fingerprint(missing), missing)
-    decoded = decoder.advance()
-    assert decoded is not None
-    assert decoded.data == missing + b"".join(CHUNKS[1:3]) + b"".join(CHUNKS[:4])
+    assert advanced(decoder) == missing + b"".join(CHUNKS[1:3]) + b"".join(CHUNKS[:4])
 
 
 def test_with_a_run_that_is_not_known_all_others_of_the_batch_are_asked_for() -> None:
@@ -204,9 +197,7 @@ def test_with_a_run_that_is_not_known_all_others_of_the_batch_are_asked_for() ->
     assert decoder.obtaining.needs() == Needs(ask=[RUN_NAME, name])
     decoder.obtaining.fill(RUN_NAME, LISTED)
     decoder.obtaining.fill(name, listed)
-    decoded = decoder.advance()
-    assert decoded is not None
-    assert decoded.data == b"".join(CHUNKS[:4] + CHUNKS[5:8] + CHUNKS[:4])
+    assert advanced(decoder) == b"".join(CHUNKS[:4] + CHUNKS[5:8] + CHUNKS[:4])
 
 
 def test_another_peers_chunks_are_no_run(far: Site) -> None:
@@ -298,9 +289,7 @@ def test_a_chunk_that_looks_like_a_list(far: Site) -> None:
     assert decoder.obtaining.needs() == Needs(ask=[fingerprint(missing), RUN_NAME])
     decoder.obtaining.fill(RUN_NAME, LISTED)
     decoder.obtaining.fill(fingerprint(missing), missing)
-    decoded = decoder.advance()
-    assert decoded is not None
-    assert decoded.data == missing + b"".join(CHUNKS[1:4]) + LISTED
+    assert advanced(decoder) == missing + b"".join(CHUNKS[1:4]) + LISTED
 
 
 # -- when the sender uses them ---------------------------------------------------------------------------------
@@ -398,8 +387,7 @@ def test_a_list_stays_until_the_last_batch_that_has_it_is_consumed() -> None:
     encoder = encoder_of(near)
     batches = []
     for _ in range(2):
-        encoder.buffer(len(DATA))[:] = DATA
-        encoder.received(len(DATA))
+        brings(encoder, DATA)
         encoder.finish()
         taken = encoder.take()
         assert taken is not None

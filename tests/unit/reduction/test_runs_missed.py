@@ -8,10 +8,10 @@ from dedupstore.fingerprint import fingerprint
 from proxy.reduction.errors import BatchError
 from proxy.reduction.obtaining import Needs
 from proxy.reduction.tokens import reference_token, run_token
-from tests.unit.reduction.batches import batch, hold
+from tests.unit.reduction.batches import advanced, batch, hold
 from tests.unit.reduction.shelf import ShelfStore
-from tests.unit.reduction.sites import Site, Stream, decoder_of, site
-from tests.unit.reduction.test_runs import CHUNKS, DATA, FIRST, NAMES, known, mostly_cold, out_of_order, run_of, written
+from tests.unit.reduction.sites import DATA, Site, Stream, decoder_of, site
+from tests.unit.reduction.test_runs import CHUNKS, FIRST, NAMES, known, mostly_cold, out_of_order, run_of, written
 
 
 def towards_a_second_peer(count: int) -> Site:
@@ -61,9 +61,7 @@ def test_each_run_is_looked_for() -> None:
         assert decoder.feed(batch(reference_token(NAMES[first]), token, plain=3000)) is None
         assert decoder.obtaining.needs() == Needs(load_behind=NAMES[first])
         far.store.prefetch(NAMES[first])
-        decoded = decoder.advance()
-        assert decoded is not None
-        assert decoded.data == b"".join(CHUNKS[first : first + 3])
+        assert advanced(decoder) == b"".join(CHUNKS[first : first + 3])
 
 
 def test_of_a_list_that_is_no_list_of_fingerprints_nothing_is_asked_for() -> None:

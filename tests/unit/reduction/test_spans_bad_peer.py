@@ -20,6 +20,7 @@ from proxy.reduction.span_decoder import SpanDecoder
 from proxy.reduction.tokens import learn_token, literal_token, more_token, slice_token
 from tests.unit.iscsi.pdus import NEXT_FULL_FEATURE, data_out, login, login_answer, pdu
 from tests.unit.iscsi.sites import Cut
+from tests.unit.reduction.batches import delivered
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import decoder_of, site
 from tests.unit.reduction.span_sites import span_decoder
@@ -52,21 +53,15 @@ def far() -> SpanDecoder:
 def begun() -> SpanDecoder:
     """A direction that has begun with a login."""
     decoder = far()
-    decoded = decoder.feed(batch(new(LOGIN), 49))
-    assert decoded is not None
-    assert decoded.data == LOGIN
+    assert delivered(decoder, batch(new(LOGIN), 49)) == LOGIN
     return decoder
 
 
 def test_batches_made_by_hand() -> None:
     """So that each of those below is refused for its own reason."""
     decoder = begun()
-    decoded = decoder.feed(batch(new(OUT, flags=PAYLOAD), 49, b"pay"))
-    assert decoded is not None
-    assert decoded.data == OUT[:51]
-    decoded = decoder.feed(batch(new(NOP), 49, b"load!"))
-    assert decoded is not None
-    assert decoded.data == OUT[51:] + NOP
+    assert delivered(decoder, batch(new(OUT, flags=PAYLOAD), 49, b"pay")) == OUT[:51]
+    assert delivered(decoder, batch(new(NOP), 49, b"load!")) == OUT[51:] + NOP
     assert decoder.total == 3 * 49 + 8
 
 
@@ -127,9 +122,7 @@ def test_records_of_an_acceptor_whose_opener_has_sent_none() -> None:
     Framer(connection, Sender.INITIATOR).receive(memoryview(login(b"InitiatorName=iqn.a\0")), 0.0, Cut())
     opener = span_decoder(site(ShelfStore()), connection, Sender.TARGET)
     answer = login_answer()
-    decoded = opener.feed(batch(Predictor().predict(b"\0" + answer), len(answer) + 1))
-    assert decoded is not None
-    assert decoded.data == answer
+    assert delivered(opener, batch(Predictor().predict(b"\0" + answer), len(answer) + 1)) == answer
 
 
 def test_payload_without_records_where_there_were_some() -> None:

@@ -10,6 +10,7 @@ from dedupstore.fingerprint import fingerprint
 from proxy.reduction.decoder import Decoder
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.obtaining import Needs
+from tests.unit.reduction.batches import hold
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, decoder_of, site
 from tests.unit.reduction.span_sites import span_decoder
@@ -20,10 +21,7 @@ ERRORS = {"BatchError": BatchError, "CorruptStream": CorruptStream}
 
 def site_that_holds(chunks: list[str]) -> Site:
     far = site(ShelfStore())
-    for chunk in chunks:
-        place = far.store.put(fingerprint(chunk.encode()), chunk.encode())
-        assert place is not None
-        far.holdings.add(place)
+    hold(far, *map(str.encode, chunks))
     return far
 
 
