@@ -71,6 +71,12 @@ def peer(**changes: Any) -> PeerStatus:
     return PeerStatus(**{field.name: 0 for field in fields(PeerStatus)} | plain | changes)
 
 
+def down(**changes: Any) -> PeerStatus:
+    """A peer whose last lane was lost."""
+    lost: dict[str, Any] = {"state": "outage", "lanes": [], "outages": 1, "streams": 3, "last_error": "reset by peer"}
+    return peer(**lost | changes)
+
+
 def stream(**changes: Any) -> StreamStatus:
     plain: dict[str, Any] = {
         "id": 1,

@@ -1,14 +1,22 @@
 """A peer that announced its end is no outage, unless it stays away."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from proxy.observe.answers import Level
 from proxy.observe.chronicle import REPEATED
 from proxy.observe.codes import STREAMS_RESET
-from tests.unit.observe.snapshots import changed, peer, with_peer
-from tests.unit.observe.test_watch import Site, down
+from proxy.observe.snapshot import Snapshot
+from tests.unit.observe.snapshots import changed, down, peer, with_peer
+from tests.unit.observe.watched import Site
+
+
+def ended(**changes: Any) -> Snapshot:
+    """Of a site whose peer has ended in order."""
+    announced: dict[str, Any] = {"state": "connecting", "streams": 0, "shutdowns": 1, "ended_seconds": 1.0}
+    return changed(peers=[down(**announced | changes)])
 
 
 def test_a_peer_that_ends_in_order_is_no_line_that_flaps() -> None:
@@ -23,13 +31,12 @@ def test_a_peer_that_ends_in_order_is_no_line_that_flaps() -> None:
 
 def test_a_peer_that_ends_in_order_is_given_time_to_come_back() -> None:
     site = Site()
-    ended = replace(down(), state="connecting", streams=0, shutdowns=1)
     for seconds in (1.0, 599.0):
-        site.pass_(changed(peers=[replace(ended, ended_seconds=seconds)]), 3)
+        site.pass_(ended(ended_seconds=seconds), 3)
         assert (site.level, site.reasons) == (Level.ATTENTION, ["IST-115"])
-        assert site.watch.health.words == "west has ended in order, and is not back: reset by peer"
+        assert site.words == "west has ended in order, and is not back: reset by peer"
     assert site.told == ["IST-101", "IST-115"]
-    site.pass_(changed(peers=[replace(ended, ended_seconds=600.0)]), 3)
+    site.pass_(ended(ended_seconds=600.0), 3)
     assert (site.level, site.reasons) == (Level.CRITICAL, ["IST-102"])
     assert site.told == ["IST-101", "IST-115", "IST-102"]
     site.pass_(with_peer(outages=1, shutdowns=1))
@@ -39,18 +46,17 @@ def test_a_peer_that_ends_in_order_is_given_time_to_come_back() -> None:
 def test_a_peer_that_is_back_and_has_no_tunnel_is_an_outage() -> None:
     """One site refuses the other, as after an upgrade that went wrong."""
     site = Site()
-    ended = replace(down(), state="connecting", streams=0, shutdowns=1, ended_seconds=1.0)
-    site.pass_(changed(peers=[ended]), 3)
-    site.pass_(changed(peers=[replace(ended, ended_seconds=None, last_error="no common version")]), 3)
+    site.pass_(ended(), 3)
+    site.pass_(ended(ended_seconds=None, last_error="no common version"), 3)
     assert (site.level, site.reasons) == (Level.CRITICAL, ["IST-102"])
     assert site.told == ["IST-101", "IST-115", "IST-102"]
-    assert site.watch.health.words == "there is no tunnel to west: no common version"
+    assert site.words == "there is no tunnel to west: no common version"
 
 
 def test_an_outage_beside_an_end_in_order_is_told_as_one() -> None:
     """Both within a second: which came last cannot be told."""
     site = Site()
-    site.pass_(changed(peers=[replace(down(), outages=2, shutdowns=1)]), 3)
+    site.pass_(changed(peers=[down(outages=2, shutdowns=1)]), 3)
     assert site.told == ["IST-101", "IST-102", "IST-101", "IST-102"]
 
 
@@ -65,10 +71,9 @@ def test_streams_that_an_end_in_order_has_reset_are_not_told_as_lost_to_the_line
     resets: int, words: str, remedy: str
 ) -> None:
     site = Site()
-    ended = replace(down(), state="connecting", streams=0, shutdowns=1, ended_seconds=1.0, tunnel_resets=resets)
-    site.pass_(changed(peers=[ended]))
+    site.pass_(ended(tunnel_resets=resets))
     assert site.told == ["IST-101", "IST-115", "IST-104"]
-    (event,) = (each for each in site.watch.journal.after(0, 100).events if each.code == "IST-104")
+    (event,) = site.said("IST-104")
     assert (event.words, event.remedy) == (words, remedy)
 
 

@@ -11,9 +11,8 @@ from proxy.observe.ranges import RANGES
 from proxy.observe.readings import counters
 from proxy.observe.snapshot import Snapshot
 from proxy.observe.steps import COLUMNS, SERIES_MAX, Book, at, merge, second
-from tests.unit.observe.snapshots import changed, of_peer, peer, share, traffic
+from tests.unit.observe.snapshots import NOW, of_peer, share, traffic, with_peer
 
-NOON = 1_800_000_000.0
 MB = 1_000_000
 
 
@@ -22,18 +21,19 @@ def after(raw: int, **changes: int) -> Snapshot:
     counts = {"raw": raw, "after_deduplication": raw, "after_compression": raw // 2} | changes
     of_share = {name: count for name, count in counts.items() if not name.startswith("wire")}
     wire = counts.get("wire", 0)
-    return changed(peers=[peer(bytes=of_peer(**counts), shares=[share(bytes=traffic(**of_share), wire_bytes=wire)])])
+    return with_peer(bytes=of_peer(**counts), shares=[share(bytes=traffic(**of_share), wire_bytes=wire)])
 
 
 def note(history: History, snapshot: Snapshot, now: float, clock: float) -> None:
     history.note(snapshot, counters(snapshot), now, clock)
 
 
-def run(snapshots: list[Snapshot], step: float = 1.0) -> tuple[History, float]:
-    history, now = History(0.0), NOON
+def run(snapshots: list[Snapshot]) -> tuple[History, float]:
+    """One a second; when the last one was."""
+    history, now = History(0.0), NOW
     for number, snapshot in enumerate(snapshots, 1):
-        now = NOON + number * step
-        note(history, snapshot, now, number * step)
+        now = NOW + number
+        note(history, snapshot, now, float(number))
     return history, now
 
 
@@ -124,9 +124,9 @@ def test_a_site_without_traffic() -> None:
 
 def test_a_stall_of_a_minute_is_an_average() -> None:
     history = History(0.0)
-    note(history, after(0), NOON, 1.0)
-    note(history, after(61 * MB), NOON + 61, 62.0)
-    assert answered(history, "5m", NOON + 61).chart.lan_sent[-1] == 8 * MB
+    note(history, after(0), NOW, 1.0)
+    note(history, after(61 * MB), NOW + 61, 62.0)
+    assert answered(history, "5m", NOW + 61).chart.lan_sent[-1] == 8 * MB
 
 
 def test_counters_that_begin_anew_are_no_negative_rate() -> None:
@@ -137,20 +137,20 @@ def test_counters_that_begin_anew_are_no_negative_rate() -> None:
 def test_a_clock_that_is_set_back_loses_nothing_but_order() -> None:
     history = History(0.0)
     for second_, now in enumerate([0, 1, 2, -5000, -4999, -4998]):
-        note(history, after(second_ * MB), NOON + now, float(second_ + 1))
-    assert answered(history, "5m", NOON - 4998).chart.lan_sent[-3:] == [8 * MB] * 3
+        note(history, after(second_ * MB), NOW + now, float(second_ + 1))
+    assert answered(history, "5m", NOW - 4998).chart.lan_sent[-3:] == [8 * MB] * 3
 
 
 def test_memory_is_bounded() -> None:
     book, row = Book(), second({"raw": 1.0}, 1.0)
     for number in range(1000):
-        book.add("site", row, NOON + number)
+        book.add("site", row, NOW + number)
     for number in range(100):
-        book.add(f"forward {number}", row, NOON)
+        book.add(f"forward {number}", row, NOW)
     assert len(book.series) == SERIES_MAX
     book.take_changed()
     assert book.take_changed() == {}
-    rows = [kept for _, kept in book.steps("site", "5m", NOON + 999) if kept is not None]
+    rows = [kept for _, kept in book.steps("site", "5m", NOW + 999) if kept is not None]
     assert len(rows) == 300
 
 
@@ -163,7 +163,7 @@ def test_what_nobody_writes_down_is_bounded_too() -> None:
 
     def pass_(seconds: range) -> int:
         for number in seconds:
-            book.add("site", row, NOON + number)
+            book.add("site", row, NOW + number)
         return tracemalloc.get_traced_memory()[0]
 
     tracemalloc.start()

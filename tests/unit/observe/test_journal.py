@@ -5,8 +5,7 @@ from proxy.observe.answers import Event
 from proxy.observe.codes import CODES
 from proxy.observe.events_document import PATH, document
 from proxy.observe.journal import EVENTS_MAX, WORDS_MAX, Journal
-
-NOW = 1_800_000_000.0
+from tests.unit.observe.snapshots import NOW
 
 
 def test_numbers_rise_and_after_gives_what_is_new() -> None:

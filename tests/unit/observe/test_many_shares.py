@@ -6,7 +6,7 @@ from proxy.observe.readings import counters
 from proxy.observe.snapshot import Snapshot
 from proxy.observe.watch import Watch
 from tests.effort import calls
-from tests.unit.observe.snapshots import NOW, changed, of_peer, peer, share, traffic
+from tests.unit.observe.snapshots import NOW, changed, of_peer, peer, share, traffic, with_peer
 
 MANY = 200
 
@@ -15,7 +15,7 @@ def hub(shares: int) -> Snapshot:
     """A hub whose peer has so many forwards, each of which has moved something."""
     moved = traffic(raw=1000, delivered=1000, after_deduplication=10)
     named = [share(name=f"forward {number}", bytes=moved, wire_bytes=10) for number in range(shares)]
-    return changed(peers=[peer(bytes=of_peer(raw=1000 * shares), shares=named)])
+    return with_peer(bytes=of_peer(raw=1000 * shares), shares=named)
 
 
 def second(shares: int) -> int:

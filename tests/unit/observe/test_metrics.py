@@ -1,31 +1,17 @@
 """Volumes as Prometheus reads them: its own parser, and what it takes for granted of counters and histograms."""
 
-from types import SimpleNamespace
-from typing import Any, cast
-
 import pytest
 from prometheus_client.core import Metric
-from prometheus_client.exposition import generate_latest
-from prometheus_client.parser import text_string_to_metric_families
-from prometheus_client.registry import CollectorRegistry
 
 from proxy.observe.advice import advise
-from proxy.observe.metrics import DECLARATIONS, SiteCollector
-from proxy.observe.snapshot import AdviceStatus, CertificateStatus, Snapshot
+from proxy.observe.snapshot import AdviceStatus, CertificateStatus
 from proxy.observe.volume_status import volume_status
 from proxy.observe.volumes import VOLUMES_MAX, Volume, VolumeName, Volumes
-from tests.unit.observe.snapshots import NOW, changed
+from tests.unit.observe.exposition import exposed, samples
+from tests.unit.observe.snapshots import NOW, changed, with_peer
 
 SERIES_MAX = 60
 """For each volume that is told apart, at most."""
-
-
-def samples(snapshot: Snapshot, name: str) -> list[tuple[dict[str, str], float]]:
-    """Of one metric."""
-    registry = CollectorRegistry()
-    registry.register(SiteCollector(lambda: snapshot, [one for one in DECLARATIONS if one.name == name]))
-    (family,) = text_string_to_metric_families(generate_latest(registry).decode())
-    return [(sample.labels, sample.value) for sample in family.samples]
 
 
 @pytest.mark.parametrize(("draining", "accepts"), [(False, 1), (True, 0)])
@@ -40,15 +26,10 @@ def test_of_two_certificates_with_one_name_the_first_end_counts() -> None:
     assert found == [({"role": "ca", "name": "CN=backup"}, NOW + 20)]
 
 
-def exposed(volumes: Volumes, advice: AdviceStatus | None = None) -> dict[str, Metric]:
-    """What the declarations about volumes make of them, through text."""
-    peer = SimpleNamespace(name="west", volumes=[volume_status(volume) for volume in volumes.all()], advice=advice)
-    snapshot: Any = SimpleNamespace(peers=[peer])
-    chosen = [one for one in DECLARATIONS if one.name.startswith(("isthmus_volume", "isthmus_faster"))]
-    registry = CollectorRegistry()
-    registry.register(SiteCollector(lambda: cast(Snapshot, snapshot), chosen))
-    text = generate_latest(registry).decode()
-    return {family.name: family for family in text_string_to_metric_families(text)}
+def of_volumes(volumes: Volumes, advice: AdviceStatus | None = None) -> dict[str, Metric]:
+    """The metrics about volumes of a site whose peer has these."""
+    snapshot = with_peer(volumes=[volume_status(volume) for volume in volumes.all()], advice=advice)
+    return exposed(snapshot, lambda name: name.startswith(("isthmus_volume", "isthmus_faster")))
 
 
 def written(volumes: Volumes, target: str, *sizes: int) -> Volume:
@@ -72,7 +53,7 @@ def values(family: Metric, target: str) -> dict[str, float]:
 def test_histograms_rise_and_end_with_all() -> None:
     volumes = Volumes()
     written(volumes, "iqn.a", 512, 1024, 1025, 65536, 8 << 20)
-    sizes = values(exposed(volumes)["isthmus_volume_command_bytes"], "iqn.a")
+    sizes = values(of_volumes(volumes)["isthmus_volume_command_bytes"], "iqn.a")
     assert (sizes["_count"], sizes["_sum"]) == (5, 512 + 1024 + 1025 + 65536 + (8 << 20))
     buckets = [value for name, value in sizes.items() if name.startswith("_bucket")]
     assert buckets == [2, 3, 3, 4, 4, 4, 4, 5]
@@ -84,7 +65,7 @@ def test_histograms_rise_and_end_with_all() -> None:
 def test_any_name_is_a_label(name: str) -> None:
     volumes = Volumes()
     written(volumes, name, 512)
-    named = [sample.labels for sample in exposed(volumes)["isthmus_volume_outstanding"].samples]
+    named = [sample.labels for sample in of_volumes(volumes)["isthmus_volume_outstanding"].samples]
     assert {"peer": "west", "share": "forward replication", "target": name, "unit": "0"} in named
 
 
@@ -103,7 +84,7 @@ def test_the_past_of_a_volume_that_makes_room_is_no_burst() -> None:
 
 def moved(volumes: Volumes) -> dict[str, float]:
     """Bytes by target, as Prometheus has them."""
-    samples = exposed(volumes)["isthmus_volume_command_bytes"].samples
+    samples = of_volumes(volumes)["isthmus_volume_command_bytes"].samples
     return {
         sample.labels["target"]: sample.value
         for sample in samples
@@ -115,13 +96,15 @@ def test_series_are_bounded() -> None:
     volumes = Volumes()
     for number in range(VOLUMES_MAX * 2):
         written(volumes, f"iqn.{number}", 512)
-    series = sum(len(family.samples) for name, family in exposed(volumes).items() if name.startswith("isthmus_volume"))
+    series = sum(
+        len(family.samples) for name, family in of_volumes(volumes).items() if name.startswith("isthmus_volume")
+    )
     assert VOLUMES_MAX < series <= SERIES_MAX * (VOLUMES_MAX + 1)
 
 
 @pytest.mark.parametrize(("rate", "zone"), [(1e6, "green"), (4e7, "yellow"), (6e7, "red"), (None, None)])
 def test_the_zone(rate: float | None, zone: str | None) -> None:
     advice = None if rate is None else advise(rate, 1 << 20)
-    samples = exposed(Volumes(), advice)["isthmus_faster_line"].samples
+    samples = of_volumes(Volumes(), advice)["isthmus_faster_line"].samples
     assert {sample.labels["zone"] for sample in samples} == {"green", "yellow", "red"}
     assert [sample.labels["zone"] for sample in samples if sample.value] == ([] if zone is None else [zone])

@@ -5,9 +5,9 @@ import pytest
 from proxy.observe.answers import Level
 from proxy.observe.codes import EXPORT_UNREACHABLE
 from proxy.observe.snapshot import RefusalStatus
-from tests.unit.observe.snapshots import changed, peer, with_peer
-from tests.unit.observe.test_metrics import samples
-from tests.unit.observe.test_watch import Site
+from tests.unit.observe.exposition import samples
+from tests.unit.observe.snapshots import changed, with_peer
+from tests.unit.observe.watched import Site
 
 NO = "cannot connect to 10.0.0.5:3260: Connection refused"
 
@@ -49,14 +49,11 @@ def test_refused_connections_are_told_until_one_succeeds(
 ) -> None:
     site = Site()
     site.pass_(with_peer(refusals=[found]), 30)
-    assert (site.level, site.reasons, site.watch.health.words) == (level, [code], words)
+    assert (site.level, site.reasons, site.words) == (level, [code], words)
     assert site.told == ["IST-101", code]
-    event = site.watch.journal.after(1, 10).events[0]
-    assert (event.subject, event.words, event.remedy) == (
-        "peer west",
-        words,
-        site.watch.health.peers[0].reasons[0].remedy,
-    )
+    (event,) = site.said(code)
+    (reason,) = site.watch.health.peers[0].reasons
+    assert (event.subject, event.words, event.remedy) == ("peer west", words, reason.remedy)
     site.pass_(changed())
     assert (site.level, site.reasons) == (Level.HEALTHY, [])
 
@@ -77,7 +74,7 @@ def test_each_export_that_fails_is_told_once() -> None:
 
 
 def test_refused_connections_are_counted_by_reason() -> None:
-    snapshot = changed(peers=[peer(refused_streams={"unreachable": 3, "not_exported": 0})])
+    snapshot = with_peer(refused_streams={"unreachable": 3, "not_exported": 0})
     assert samples(snapshot, "isthmus_peer_streams_refused") == [
         ({"peer": "west", "reason": "unreachable"}, 3),
         ({"peer": "west", "reason": "not_exported"}, 0),

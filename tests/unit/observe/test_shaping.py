@@ -2,16 +2,16 @@
 
 import pytest
 
-from tests.unit.observe.snapshots import changed, peer, share
-from tests.unit.observe.test_watch import Site
+from tests.unit.observe.snapshots import changed, peer, share, with_peer
+from tests.unit.observe.watched import Site
 
 
 def test_shaping_that_holds_back() -> None:
     site = Site()
     for second in range(1, 80):
         held = share(maximum_bits_per_second=5_000_000, held_seconds=0.9 * second)
-        site.pass_(changed(peers=[peer(shares=[held])]))
-    assert [caution.code for caution in site.watch.cautions] == ["IST-502"]
+        site.pass_(with_peer(shares=[held]))
+    assert site.warned == ["IST-502"]
     assert "5 Mbit/s to west held data back for 90% of the last minute" in site.watch.cautions[0].words
 
 
@@ -22,18 +22,18 @@ def test_the_rate_that_shapes_is_named(own: float, named: str) -> None:
     for second in range(1, 80):
         times = {"held_seconds": 0.9 * second, "held_by_maximum_seconds": own * second}
         held = share(maximum_bits_per_second=8_000_000, **times)
-        site.pass_(changed(peers=[peer(shares=[held], rate_bits_per_second=10_000_000)]))
+        site.pass_(with_peer(shares=[held], rate_bits_per_second=10_000_000))
     (caution,) = site.watch.cautions
     assert caution.words == f"{named} to west held data back for 90% of the last minute"
 
 
 def test_shaping_is_of_a_whole_minute() -> None:
     """Not of the seconds that are known, right after the start."""
-    site = Site(changed(peers=[peer(shares=[share(maximum_bits_per_second=5_000_000)])]))
+    site = Site(with_peer(shares=[share(maximum_bits_per_second=5_000_000)]))
     found = []
     for second in range(1, 60):
         held = share(maximum_bits_per_second=5_000_000, held_seconds=0.8 * second)
-        site.pass_(changed(peers=[peer(shares=[held])]))
+        site.pass_(with_peer(shares=[held]))
         found += [caution.words for caution in site.watch.cautions]
     assert "held data back for 51% of the last minute" in found[0]
     assert 15 < len(found) < 25, "once 0.8 of the seconds so far are half a minute"

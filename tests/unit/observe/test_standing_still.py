@@ -5,8 +5,8 @@ import pytest
 from proxy.observe.history import History
 from proxy.observe.journal import Journal
 from proxy.observe.watch import Watch
-from tests.unit.observe.snapshots import NOW, changed, with_peer
-from tests.unit.observe.test_watch import Site, down
+from tests.unit.observe.snapshots import NOW, changed, down, with_peer
+from tests.unit.observe.watched import Site
 
 
 @pytest.mark.parametrize(("share", "why"), [(0.02, "it was stopped, or its host was"), (0.9, "busy with one thing")])
@@ -15,7 +15,7 @@ def test_a_process_that_stood_still_says_so_before_what_comes_from_that(share: f
     site.pass_(with_peer(), 2)
     site.seconds += 52
     site.pass_(changed(peers=[down()], processor_share=share), 1)
-    found = [event for event in site.watch.journal.after(0, 100).events if event.code in ("IST-409", "IST-102")]
+    found = [event for event in site.events if event.code in ("IST-409", "IST-102")]
     assert [event.code for event in found] == ["IST-409", "IST-102"]
     assert found[0].words.startswith("the site stood still for 53 s: ")
     assert found[0].words.endswith(why)

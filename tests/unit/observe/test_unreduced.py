@@ -6,16 +6,15 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.observe.snapshots import changed, store
-from tests.unit.observe.test_watch import MIB, Site, moving
+from tests.unit.observe.watched import MIB, Site, moving
 
 
 def test_nothing_is_said_of_the_data_while_references_to_the_peer_are_suspended_or_were_of_late() -> None:
     site, said = Site(), set[int]()
     for second in range(1, 650):
-        moved = moving(10 * second, 1.001)
-        moved = changed(peers=[replace(each, references_suspended=second == 30) for each in moved.peers])
-        site.pass_(moved)
-        if "IST-501" in [caution.code for caution in site.watch.cautions]:
+        (west,) = moving(second).peers
+        site.pass_(changed(peers=[replace(west, references_suspended=second == 30)]))
+        if "IST-501" in site.warned:
             said.add(second)
     assert said == {*range(7, 30), *range(630, 650)}
 
@@ -30,5 +29,5 @@ def test_of_data_that_repeats_after_more_than_the_store_holds_it_is_not_said_tha
         used = store(
             evicted_bytes=second * MIB, hits=0, misses=1000, missed_by_size=[(2, 0.0), (4, missed), (8, missed)]
         )
-        site.pass_(changed(store=used, peers=moving(10 * second, 1.001).peers))
-    assert [caution.code for caution in site.watch.cautions] == [told]
+        site.pass_(changed(store=used, peers=moving(second).peers))
+    assert site.warned == [told]

@@ -30,8 +30,6 @@ def account(**seconds: float) -> dict[Waiting, int]:
     return {Waiting[name.upper()]: round(time * SECOND) for name, time in seconds.items()}
 
 
-WEST_SENT_NOTHING = "west sent nothing for 90% of the time; its own status says why"
-
 CASES: list[tuple[Times, Figures, Limit, float, str]] = [
     (account(source=9.2, cpu=0.8), FIGURES, Limit.SOURCE, 0.92, "nothing came from the array for 92% of the time"),
     (account(source=2, cpu=8), FIGURES, Limit.CPU, 0.8, "this process works 80% of the time, with 70% of a core"),

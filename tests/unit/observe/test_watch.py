@@ -1,6 +1,5 @@
 """The watch as a transcript: seconds of snapshots in, health, events and warnings out. No clock but the test's."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,51 +8,19 @@ import pytest
 from dedupstore import open_store
 from proxy.observe import codes
 from proxy.observe.answers import Level
-from proxy.observe.chronicle import reasons_of
 from proxy.observe.history import History
 from proxy.observe.journal import Journal
-from proxy.observe.snapshot import CertificateStatus, PeerStatus, Snapshot, VerdictStatus
+from proxy.observe.snapshot import CertificateStatus, VerdictStatus
 from proxy.observe.watch import Watch
-from tests.unit.observe.snapshots import NOW, changed, lane, of_peer, peer, share, store, traffic, with_peer
+from tests.unit.observe.snapshots import NOW, changed, down, lane, of_peer, peer, store, with_peer
+from tests.unit.observe.watched import MIB, Site, moving
 
-MIB = 1 << 20
 PROXY = Path(__file__).parents[3] / "proxy"
-
-
-class Site:
-    """A watch that is fed once a second."""
-
-    def __init__(self, first: Snapshot | None = None) -> None:
-        self.seconds = 0
-        self.watch = Watch(Journal(), History(0.0), first or changed())
-        self.pass_(first or changed())
-
-    def pass_(self, snapshot: Snapshot, seconds: int = 1) -> None:
-        for _ in range(seconds):
-            self.seconds += 1
-            self.watch.note(snapshot, NOW + self.seconds, float(self.seconds))
-
-    @property
-    def told(self) -> list[str]:
-        """Codes of events, oldest first."""
-        return [event.code for event in self.watch.journal.after(0, 1000).events]
-
-    @property
-    def level(self) -> Level:
-        return self.watch.health.level
-
-    @property
-    def reasons(self) -> list[str]:
-        return [reason.code for _, reason in reasons_of(self.watch.health)]
-
-
-def down(**changes: Any) -> PeerStatus:
-    return peer(state="outage", lanes=[], outages=1, streams=3, last_error="reset by peer", **changes)
 
 
 def test_all_is_well() -> None:
     site = Site()
-    assert (site.level, site.watch.health.words, site.reasons) == (Level.HEALTHY, "replication is healthy", [])
+    assert (site.level, site.words, site.reasons) == (Level.HEALTHY, "replication is healthy", [])
     assert site.told == ["IST-101"]
 
 
@@ -78,10 +45,10 @@ def test_a_tunnel_that_only_falls_silent_has_gone_and_comes_up(outages: int) -> 
     site = Site(with_peer(outages=outages))
     before = len(site.told)
     site.pass_(with_peer(**SILENT, outages=outages), 15)
-    assert site.watch.health.words == "there is no tunnel to west: nothing is heard on its lanes; 3 streams wait"
+    assert site.words == "there is no tunnel to west: nothing is heard on its lanes; 3 streams wait"
     site.pass_(with_peer(outages=outages), 5)
     assert site.told[before:] == ["IST-102", "IST-106", "IST-101"]
-    assert "nothing is heard on its lanes" in site.watch.journal.after(before, 100).events[0].words
+    assert "nothing is heard on its lanes" in site.events[before].words
 
 
 def test_a_silent_tunnel_whose_lanes_end_is_told_once() -> None:
@@ -105,7 +72,7 @@ def test_a_tunnel_that_comes_up_between_two_seconds_and_is_lost_again_is_told(re
     site = Site()
     if not was_up:
         site.pass_(changed(peers=[down()]), 3)
-    site.pass_(changed(peers=[replace(down(), outages=2, resumed=int(resumed))]), 3)
+    site.pass_(changed(peers=[down(outages=2, resumed=int(resumed))]), 3)
     came = "IST-103" if resumed else "IST-101"
     assert site.told == ["IST-101", "IST-102", came, "IST-102"]
     site.pass_(with_peer(outages=2, resumed=1 + resumed))
@@ -135,7 +102,7 @@ def test_a_tunnel_that_never_came_up_is_waited_for_at_first() -> None:
 
 
 def test_one_of_two_peers_is_not_all() -> None:
-    both = [peer(), replace(down(), name="north")]
+    both = [peer(), down(name="north")]
     site = Site(changed(peers=both))
     assert [each.level for each in site.watch.health.peers] == [Level.HEALTHY, Level.CRITICAL]
     assert site.level is Level.DEGRADED
@@ -174,7 +141,7 @@ def test_the_remedy_for_loss_is_what_the_lane_lacks(control: str, lacks: bool) -
         site.pass_(with_peer(lanes=[moved]))
     (reason,) = site.watch.health.peers[0].tunnel.lanes[0].reasons
     assert ("(`modprobe tcp_bbr`), then restart the site" in reason.remedy) is lacks
-    assert site.watch.journal.after(0, 100).events[-1].remedy == reason.remedy
+    assert site.events[-1].remedy == reason.remedy
 
 
 def test_a_few_packets_tell_no_loss() -> None:
@@ -250,7 +217,7 @@ def test_each_certificate_that_ends_is_told_once() -> None:
         left = [CertificateStatus(role, name, NOW + (days - second / 864) * 86400) for role, name, days in ends]
         site.pass_(changed(certificates=left[: 1 + second // 100]))
     assert site.told == ["IST-101", "IST-202", "IST-202", "IST-202"]
-    assert [event.words for event in site.watch.journal.after(1, 10).events] == [
+    assert [event.words for event in site.events[1:]] == [
         "this site's certificate ends in 19 days",
         "the certificate of peer west ends in 9 days",
         "the certificate of peer north ends in 9 days",
@@ -314,23 +281,23 @@ def test_refused_connections_are_told_once_a_minute() -> None:
     site = Site()
     for refused in range(1, 30):
         site.pass_(changed(refused=refused * 100, last_refusal="192.0.2.9:1, no certificate"))
-    events = [event for event in site.watch.journal.after(0, 100).events if event.code == "IST-201"]
-    assert [event.count for event in events] == [29]
-    assert "no certificate" in events[0].words
+    (event,) = site.said("IST-201")
+    assert event.count == 29
+    assert "no certificate" in event.words
 
 
 def test_refusals_of_a_second_that_took_longer_are_told() -> None:
     site = Site()
     for clock, refused in ((2.0, 0), (4.6, 100), (5.6, 100)):
         site.watch.note(changed(refused=refused, last_refusal="192.0.2.9:1"), NOW + clock, clock)
-    (event,) = (event for event in site.watch.journal.after(0, 100).events if event.code == "IST-201")
+    (event,) = site.said("IST-201")
     assert event.words == "100 connections to the tunnel listener refused: 192.0.2.9:1"
 
 
 def test_a_single_refusal() -> None:
     site = Site()
     site.pass_(changed(refused=1, last_refusal="192.0.2.9:1"))
-    (event,) = (event for event in site.watch.journal.after(0, 100).events if event.code == "IST-201")
+    (event,) = site.said("IST-201")
     assert event.words == "1 connection to the tunnel listener refused: 192.0.2.9:1"
 
 
@@ -341,22 +308,10 @@ def test_draining() -> None:
     assert (site.level, site.told) == (Level.ATTENTION, ["IST-101"])
 
 
-def moving(megabytes: int, left: float, repeated: float = 0.0, spared: float = 0.0) -> Snapshot:
-    """A forward whose data has left that share of its bytes."""
-    raw = megabytes * MIB
-    counts = {
-        "raw": raw,
-        "after_deduplication": round(raw * (1 - repeated)),
-        "after_compression": round(raw * left),
-        "spared": round(raw * spared),
-    }
-    return changed(peers=[peer(shares=[share(bytes=traffic(**counts))], bytes=of_peer(**counts))])
-
-
 def test_data_that_does_not_reduce_is_said() -> None:
     site = Site()
     for second in range(1, 20):
-        site.pass_(moving(10 * second, 1.001))
+        site.pass_(moving(second))
     (caution,) = site.watch.cautions
     assert (caution.code, caution.subject) == ("IST-501", "forward replication")
     assert "compressed or encrypted already" in caution.words
@@ -367,37 +322,35 @@ def test_of_data_that_is_not_compressed_for_speed_nobody_knows() -> None:
     for spared, told in ((0.05, True), (0.5, False)):
         site = Site()
         for second in range(1, 20):
-            site.pass_(moving(10 * second, 1.001, spared=spared))
-        assert bool(site.watch.cautions) is told
+            site.pass_(moving(second, spared=spared))
+        assert bool(site.warned) is told
 
 
 def test_of_data_that_a_slow_store_is_spared_nobody_knows_either() -> None:
     site = Site()
     for second in range(1, 20):
-        raw = 10 * second * MIB
-        counts = {"raw": raw, "after_deduplication": raw, "after_compression": raw, "relieved": raw // 2}
-        site.pass_(changed(peers=[peer(shares=[share(bytes=traffic(**counts))], bytes=of_peer(**counts))]))
-    assert [caution.code for caution in site.watch.cautions] == ["IST-506"]
+        site.pass_(moving(second, left=1.0, relieved=0.5))
+    assert site.warned == ["IST-506"]
 
 
 def test_a_slow_store_of_a_peer_is_said_once_it_costs_the_line_something() -> None:
     site = Site()
     for second in range(1, 20):
         counts = of_peer(relieved=10 * second * MIB)
-        site.pass_(changed(peers=[peer(store_bytes_per_second=4_200_000, bytes=counts)]))
+        site.pass_(with_peer(store_bytes_per_second=4_200_000, bytes=counts))
     (caution,) = site.watch.cautions
     assert (caution.code, caution.subject) == ("IST-506", "peer west")
     assert "went literally in ten minutes: its store gives 4.2 MB/s" in caution.words
     assert caution.words.endswith("and the line has room for more"), "which may be less than what the store gives"
-    site.pass_(changed(peers=[peer(store_bytes_per_second=None, bytes=of_peer(relieved=190 * MIB))]), 130)
-    assert site.watch.cautions == []
+    site.pass_(with_peer(store_bytes_per_second=None, bytes=of_peer(relieved=190 * MIB)), 130)
+    assert site.warned == []
 
 
 def test_a_slow_store_on_a_thin_line_is_one_warning_though_relief_rests_most_of_the_time() -> None:
     site = Site()
     for second in range(300):
         counts = of_peer(relieved=(second // 70 * 10 + min(second % 70, 10)) * 20 * MIB)
-        site.pass_(changed(peers=[peer(store_bytes_per_second=4_200_000, bytes=counts)]))
+        site.pass_(with_peer(store_bytes_per_second=4_200_000, bytes=counts))
     assert site.told.count("IST-506") == 1
 
 
@@ -406,7 +359,7 @@ def test_a_slow_store_of_a_peer_that_is_now_and_then_a_fast_one_is_said_once() -
     site = Site()
     for second in range(1, 100):
         rate = 4_200_000 if second % 3 else None
-        site.pass_(changed(peers=[peer(store_bytes_per_second=rate, bytes=of_peer(relieved=10 * second * MIB))]))
+        site.pass_(with_peer(store_bytes_per_second=rate, bytes=of_peer(relieved=10 * second * MIB)))
     assert site.told.count("IST-506") == 1
 
 
@@ -414,15 +367,15 @@ def test_data_that_reduces_or_is_little_is_not() -> None:
     for left, most in ((0.5, 20), (1.001, 3)):
         site = Site()
         for second in range(1, most):
-            site.pass_(moving(10 * second, left))
-        assert site.watch.cautions == []
+            site.pass_(moving(second, left))
+        assert site.warned == []
 
 
 def test_a_window_that_limits_has_to_last() -> None:
     site = Site()
     limited = with_peer(verdict=VerdictStatus("round trip or window", 0.9, "window 64 MiB / 100 ms"))
     site.pass_(limited, 20)
-    assert site.watch.cautions == []
+    assert site.warned == []
     site.pass_(limited, 20)
     assert [(each.code, each.since) for each in site.watch.cautions] == [("IST-503", NOW + 2)]
 
@@ -433,7 +386,7 @@ def test_a_window_that_limits_does_so_though_the_clock_is_set_back() -> None:
     site.pass_(limited)
     for second in range(3, 40):
         site.watch.note(limited, NOW - 3600 + second, float(second))
-    assert [each.code for each in site.watch.cautions] == ["IST-503"]
+    assert site.warned == ["IST-503"]
 
 
 def test_a_store_that_is_too_small() -> None:
@@ -443,7 +396,7 @@ def test_a_store_that_is_too_small() -> None:
             evicted_bytes=second * MIB, hits=500, misses=500, missed_by_size=[(2, 100.0), (4, 200.0), (8, 200.0)]
         )
         site.pass_(changed(store=used))
-    assert [caution.code for caution in site.watch.cautions] == ["IST-504"]
+    assert site.warned == ["IST-504"]
     assert site.watch.cautions[0].words == "a store of 2,048 MiB would have answered 10.0% more of all look-ups"
 
 
@@ -482,7 +435,7 @@ def test_a_failed_reload_and_data_that_passes_unlearned() -> None:
 def test_a_process_that_is_busy_has_to_be_so_for_a_while() -> None:
     site = Site()
     site.pass_(changed(processor_share=0.97), 40)
-    assert [caution.code for caution in site.watch.cautions] == ["IST-408"]
+    assert site.warned == ["IST-408"]
 
 
 def test_every_code_can_be_told() -> None:

@@ -5,7 +5,7 @@ import pytest
 from proxy.observe.chronicle import reasons_of
 from proxy.observe.snapshot import VerdictStatus
 from tests.unit.observe.snapshots import NOW, with_peer
-from tests.unit.observe.test_watch import Site
+from tests.unit.observe.watched import Site
 
 HELD = 40
 DAY = 86400.0

@@ -1,11 +1,9 @@
 """Reasons as metrics: each once, where it lies, so that one cause is one alert."""
 
-from dataclasses import replace
-
 from proxy.observe.watch import Watch
 from proxy.observe.watch_metrics import WATCH_DECLARATIONS
-from tests.unit.observe.snapshots import changed, peer, store
-from tests.unit.observe.test_watch import Site, down
+from tests.unit.observe.snapshots import changed, down, peer, store
+from tests.unit.observe.watched import Site
 
 
 def reasons(watch: Watch) -> dict[tuple[str, ...], float]:
@@ -16,7 +14,7 @@ def reasons(watch: Watch) -> dict[tuple[str, ...], float]:
 def test_an_outage_is_one_reason() -> None:
     site = Site()
     assert reasons(site.watch) == {}
-    site.pass_(changed(peers=[down(), replace(peer(), name="north")]))
+    site.pass_(changed(peers=[down(), peer(name="north")]))
     assert reasons(site.watch) == {("tunnel", "west", "IST-102"): 3}
 
 
