@@ -19,7 +19,7 @@ LARGEST_FILE = 40 << 20
 _PAGE = 4096
 _LAYOUT = 1
 """Number of the layout, raised when tables or columns change: a file with another one is set aside."""
-_BUSY_SECONDS = 2.0
+BUSY_SECONDS = 2.0
 _WORDS_MAX = 200
 _COPIES = 3
 """Files that were set aside and are kept, at most."""
@@ -217,7 +217,7 @@ def _place_aside(path: Path) -> Path:
 def _open(path: Path, now: float) -> tuple[HistoryFile, Kept]:
     with suppress(OSError):  # sqlite3 says below what is wrong
         path.touch(0o600)
-    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False)
     try:
         _prepare(connection)
         file = HistoryFile(connection)

@@ -90,6 +90,7 @@ def test_a_disk_that_takes_no_history_is_told_once(
 ) -> None:
     """In the log, too, and in health while it lasts. And what was kept from it meanwhile is there after a restart."""
     monkeypatch.setattr(module, "FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr("proxy.history.file.BUSY_SECONDS", 0.01)
     path, told, levels = tmp_path / "history.db", list[str](), list[str]()
 
     def act(watching: Watching, keeper: Keeper) -> None:
