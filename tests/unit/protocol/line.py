@@ -12,7 +12,7 @@ from math import ceil
 from proxy.protocol.codes import FrameType
 from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.share import PLAIN, Share
-from tests.unit.protocol.playbook import Script, batch, taken
+from tests.unit.protocol.playbook import Script, literal, taken
 
 MBIT = 125_000.0
 """Bytes a second."""
@@ -65,7 +65,7 @@ class Line:
         stream = self.tunnel.streams.open("array", "10.0.0.2", share)
         self.script.take()
         self.script.acknowledge(stream, 1)
-        self.sources[stream] = Source(batch(frame, filling=frame - 12), frames, [])
+        self.sources[stream] = Source(literal(frame), frames, [])
         self.script.credit(stream, 0, 1 << 40)
         return stream
 
@@ -88,10 +88,7 @@ class Line:
     def lanes(self, *marks: int) -> dict[int, int]:
         """Beside the first lane others, which carry these marks; room for one frame on each, the newest first."""
         for lane, mark in enumerate(marks, 2):
-            self.tunnel.join(self.script.peer, dialler=False, now=self.now)
-            self.tunnel.lane_up(lane, self.now, mark)
-            self.script.give(FrameType.ACK, 0, 0, b"", lane=lane)
-            self.script.take(lane)
+            self.script.another(lane, mark)
         return dict.fromkeys(range(len(marks) + 1, 0, -1), 1)
 
     def by_lanes(self, rooms: dict[int, int], seconds: float) -> Iterator[tuple[float, int]]:

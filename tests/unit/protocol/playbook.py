@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from proxy.protocol import frames
-from proxy.protocol.codes import FrameType
+from proxy.protocol.codes import FrameType, ResetCode
 from proxy.protocol.events import Event
 from proxy.protocol.hello import Hello
 from proxy.protocol.notices import ACK_DELAY
@@ -22,8 +22,13 @@ ALL = 1 << 30
 
 
 def batch(plain: int, filling: int = 0) -> bytes:
-    """A payload for DATA, of which the tunnel looks at nothing but the first field."""
+    """A payload for DATA, of which the tunnel looks at nothing but the first field; so much comes behind its head."""
     return plain.to_bytes(4, "big") + bytes(8 + filling)
+
+
+def literal(size: int) -> bytes:
+    """Such a payload of what nobody knows: so many bytes, which deliver as many."""
+    return batch(size, size - len(batch(0)))
 
 
 def lane_reader() -> FrameReader:
@@ -116,6 +121,14 @@ def tunnel(name: str, peer: str, **settings: float) -> Tunnel:
     )
 
 
+def events_of(tunnel: Tunnel) -> list[Event]:
+    """What has happened."""
+    found = []
+    while (event := tunnel.next_event()) is not None:
+        found.append(event)
+    return found
+
+
 class Script:
     """A tunnel named "left" and a scripted peer "right" that has lane 1 up. Time stands still but for `at`."""
 
@@ -144,12 +157,25 @@ class Script:
         self.join(1)
         self.take(1)
 
-    def join(self, lane: int, *, ready: bool = True) -> None:
+    def join(self, lane: int, mark: int = 0, *, ready: bool = True) -> None:
         """The peer dials another lane; `ready`: its state, of no streams, has come."""
         self.tunnel.join(self.peer, dialler=False, now=self.now)
-        self.tunnel.lane_up(lane, self.now)
+        self.tunnel.lane_up(lane, self.now, mark)
         if ready:
             self.give(FrameType.ACK, 0, 0, b"", lane=lane)
+
+    def another(self, lane: int, mark: int = 0) -> None:
+        """The same, and what the tunnel says at its beginning is said."""
+        self.join(lane, mark)
+        self.take(lane)
+
+    def send(self, stream: int, plain: int, filling: int = 0) -> int:
+        """We send DATA; what of the credit it costs."""
+        return self.tunnel.streams.send_data(stream, batch(plain, filling), plain)
+
+    def send_literal(self, stream: int, size: int) -> int:
+        """The same of data that nobody knows."""
+        return self.tunnel.streams.send_data(stream, literal(size), size)
 
     def room(self, stream: int) -> int:
         """Plain bytes that may be sent; Writable will tell of more."""
@@ -161,28 +187,33 @@ class Script:
         self.tunnel.receive(lane, Frame(kind, stream, number, payload), self.now)
         return self.events()
 
-    def data(self, stream: int, number: int, plain: int, lane: int = 1) -> list[Event]:
+    def data(self, stream: int, number: int, plain: int, filling: int = 0, *, lane: int = 1) -> list[Event]:
         """The peer sends DATA."""
-        return self.give(FrameType.DATA, stream, number, batch(plain), lane)
+        return self.give(FrameType.DATA, stream, number, batch(plain, filling), lane)
 
     def open(self, stream: int, lane: int = 1) -> list[Event]:
         """The peer opens a stream."""
         return self.give(FrameType.OPEN, stream, 0, frames.encode_open("array", "10.0.0.1"), lane)
 
+    def end(self, stream: int, number: int, total: int = 0) -> list[Event]:
+        """The peer sends END, after so many bytes."""
+        return self.give(FrameType.END, stream, number, frames.encode_end(total, b""))
+
+    def reset(self, stream: int, number: int) -> list[Event]:
+        """The peer resets a stream, as its array has done."""
+        return self.give(FrameType.RESET, stream, number, frames.encode_reset(ResetCode.ORIGIN_RESET, "why"))
+
     def acknowledge(self, stream: int, next_: int, lane: int = 1) -> list[Event]:
         """The peer sends ACK of one stream."""
         return self.give(FrameType.ACK, 0, 0, frames.encode_ack([(stream, next_)]), lane)
 
-    def credit(self, stream: int, consumed: int, limit: int, lane: int = 1) -> list[Event]:
+    def credit(self, stream: int, consumed: int, limit: int) -> list[Event]:
         """The peer sends CREDIT for one stream."""
-        return self.give(FrameType.CREDIT, 0, 0, frames.encode_credit([(stream, consumed, limit)]), lane)
+        return self.give(FrameType.CREDIT, 0, 0, frames.encode_credit([(stream, consumed, limit)]))
 
     def events(self) -> list[Event]:
         """What has happened."""
-        found = []
-        while (event := self.tunnel.next_event()) is not None:
-            found.append(event)
-        return found
+        return events_of(self.tunnel)
 
     def take(self, lane: int = 1, limit: int = ALL) -> list[str]:
         """What the tunnel sends on that lane, PING left out."""
@@ -214,6 +245,19 @@ class Script:
         self.now += ACK_DELAY
         self.tunnel.tick(self.now)
         return self.take(lane)
+
+
+def two_lanes() -> tuple[Script, int, int]:
+    """A busy stream and an idle one, and lanes 1 and 2 that both have room."""
+    script = Script()
+    busy, idle = script.accepted(1), script.accepted(3)
+    for stream in (busy, idle):
+        script.credit(stream, 0, 1 << 40)
+    script.another(2)
+    for _ in range(4):
+        script.send(busy, 40_000, 40_000)
+        script.take(1)
+    return script, busy, idle
 
 
 def taken(tunnel: Tunnel, lane: int, limit: int, now: float) -> list[bytes]:
@@ -274,11 +318,3 @@ class Pair:
         self.right.streams.accept(stream)
         self.settle(lane)
         return stream
-
-
-def events_of(tunnel: Tunnel) -> list[Event]:
-    """What has happened."""
-    found = []
-    while (event := tunnel.next_event()) is not None:
-        found.append(event)
-    return found

@@ -8,24 +8,17 @@ from proxy.protocol.lanes import COPIES
 from proxy.protocol.reader import HEADER_BYTES, PLAIN_MAX
 from proxy.protocol.share import Share
 from tests.unit.protocol.line import MBIT, on_wire
-from tests.unit.protocol.playbook import ALL, Pair, Script, batch, events_of
-
-
-def payload(size: int) -> bytes:
-    """A batch of so many bytes, plain and not."""
-    return batch(size, filling=size - 12)
-
+from tests.unit.protocol.playbook import ALL, Pair, Script, events_of, literal
 
 LINE = 45 * MBIT
-QUESTION, BULK = payload(100), payload(60_000)
+QUESTION, BULK = literal(100), literal(60_000)
 
 
 def lossy(lanes: int) -> Script:
     """So many lanes, a stream that is open, and packets are lost."""
     script = Script()
     for lane in range(2, lanes + 1):
-        script.join(lane)
-        script.take(lane)
+        script.another(lane)
     script.accepted()
     script.tunnel.copy(LINE)
     script.tunnel.reserve(2)
@@ -97,7 +90,7 @@ def test_one_lane_remains_for_bulk(spared: int, express: set[int]) -> None:
 def test_what_fills_no_packet_only() -> None:
     script = lossy(3)
     for size in (COPY_MAX - HEADER_BYTES, COPY_MAX - HEADER_BYTES + 1):
-        ask(script, 1, payload(size))
+        ask(script, 1, literal(size))
         assert bool(taken(script, 3, 2)[1]) == (size + HEADER_BYTES <= COPY_MAX)
 
 
@@ -121,12 +114,12 @@ def test_who_has_much_under_way_waits_for_no_single_frame() -> None:
     plain = PLAIN_MAX - DATA_OVERHEAD
     before = MUCH // PLAIN_MAX - 1
     for number in range(before + 3):
-        script.tunnel.streams.send_data(1, batch(plain), plain)
+        script.send(1, plain)
         assert copied() == (number < before)
     script.credit(1, 3 * PLAIN_MAX, 1 << 30)
     ask(script)
     assert copied()
-    script.tunnel.streams.send_data(1, batch(plain), plain)
+    script.send(1, plain)
     assert not copied()
     script.tunnel.streams.send_end(1, (before + 4) * plain + len(QUESTION), b"")
     assert copied()
@@ -142,7 +135,7 @@ def test_a_lane_that_had_no_room_for_them_does_not_take_them_later() -> None:
 def test_they_keep_to_what_the_lane_takes() -> None:
     script = lossy(3)
     for _ in range(6):
-        ask(script, 1, payload(1000))
+        ask(script, 1, literal(1000))
     found = script.take_all({3: ALL, 2: 3 * (1000 + HEADER_BYTES)})
     assert [len(found[lane]) for lane in (3, 2)] == [6, 3]
 

@@ -2,13 +2,12 @@
 
 import pytest
 
-from proxy.protocol.codes import Capability, FrameType, ResetCode
+from proxy.protocol.codes import Capability, ResetCode
 from proxy.protocol.credit import LEAN_PART, TRUST_PART, WIDE, SendCredit, Trust, cost_of
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.events import Writable
-from proxy.protocol.frames import encode_end, encode_reset
 from proxy.protocol.reader import PLAIN_MAX
-from tests.unit.protocol.playbook import Script, batch
+from tests.unit.protocol.playbook import Script
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -34,9 +33,9 @@ def test_where_costs_are_lean_data_costs_what_it_takes_to_keep() -> None:
 def test_costs_are_lean_if_both_can(capabilities: tuple[Capability, ...], cost: int) -> None:
     script = Script(capabilities=capabilities)
     script.accepted(1)
-    assert script.tunnel.streams.send_data(1, batch(65000, 8180), 65000) == cost
+    assert script.send(1, 65000, 8180) == cost
     script.open(2)
-    script.give(FrameType.DATA, 2, 1, batch(65000, 8180))
+    script.data(2, 1, 65000, 8180)
     script.flush()
     script.tunnel.streams.consumed(2)
     script.at(1.0)
@@ -69,7 +68,7 @@ def test_who_waits_for_room_hears_that_the_peer_is_trusted() -> None:
     script.accepted(1)
     script.credit(1, 0, 8 * MIB)
     while size := script.tunnel.streams.sendable(1):
-        script.tunnel.streams.send_data(1, batch(size), size)
+        script.send(1, size)
         script.take()
     script.tunnel.streams.await_room(1)
     assert script.events() == []
@@ -109,13 +108,13 @@ def test_what_a_stream_that_is_reset_had_under_way_counts_no_more(by: str) -> No
     script.tunnel.streams.trust(1 << 30)
     script.credit(1, 0, 8 * MIB)
     for _ in range(4 * WIDE):
-        script.tunnel.streams.send_data(1, batch(MIB // 4, 100), MIB // 4)
-    script.tunnel.streams.send_data(3, batch(60_000, 100), 60_000)
+        script.send(1, MIB // 4, 100)
+    script.send(3, 60_000, 100)
     assert script.tunnel.streams.sendable(3) == 64 * KIB - 60_000 - 2 * 256, "its window in plain bytes"
     if by == "us":
         script.tunnel.streams.reset(1, ResetCode.ORIGIN_RESET, "")
     else:
-        script.give(FrameType.RESET, 1, 1, encode_reset(ResetCode.ORIGIN_RESET, ""))
+        script.reset(1, 1)
     assert script.tunnel.streams.sendable(3) == 64 * KIB - 60_000 // LEAN_PART - 2 * 256, "what its credit allows"
 
 
@@ -124,10 +123,10 @@ def test_lean_credit_is_no_more_than_was_given(frames: int) -> None:
     script = Script(capabilities=(Capability.LEAN,))
     script.open(2)
     for number in range(1, 8):
-        script.give(FrameType.DATA, 2, number, batch(65000, 8180))
+        script.data(2, number, 65000, 8180)
     if frames == 8:
         with pytest.raises(PeerError, match=r"DATA 8 of stream 2.*exceed the credit"):
-            script.give(FrameType.DATA, 2, 8, batch(65000, 8180))
+            script.data(2, 8, 65000, 8180)
 
 
 def test_the_peer_may_use_its_credit_to_the_last_byte_and_not_beyond() -> None:
@@ -151,8 +150,8 @@ def test_sending_beyond_the_credit_is_our_own_mistake() -> None:
     script = Script()
     script.accepted(1)
     with pytest.raises(Misuse):
-        script.tunnel.streams.send_data(1, batch(65536 - 255), 65536 - 255)
-    script.tunnel.streams.send_data(1, batch(65536 - 256), 65536 - 256)
+        script.send(1, 65536 - 255)
+    script.send(1, 65536 - 256)
 
 
 def test_however_much_a_peer_allows_no_more_than_our_own_largest_window_is_under_way() -> None:
@@ -162,7 +161,7 @@ def test_however_much_a_peer_allows_no_more_than_our_own_largest_window_is_under
     script.credit(1, 0, (1 << 64) - 1)
     sent, number = 0, 1
     while (plain := script.tunnel.streams.sendable(1)) and sent < 4 * MIB:
-        script.tunnel.streams.send_data(1, batch(plain), plain)
+        script.send(1, plain)
         sent, number = sent + plain, number + 1
         script.take()
         script.acknowledge(1, number)
@@ -206,6 +205,6 @@ def test_what_would_follow_the_end_behind_a_gap_is_not_kept() -> None:
     script = Script()
     script.open(2)
     script.tunnel.streams.accept(2)
-    script.give(FrameType.END, 2, 1, encode_end(0, b""))
+    script.end(2, 1)
     with pytest.raises(PeerError, match="DATA 3 of stream 2 broke the protocol: it comes after END"):
-        script.give(FrameType.DATA, 2, 3, batch(100, 100))
+        script.data(2, 3, 100, 100)

@@ -7,7 +7,7 @@ import pytest
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.events import Arrived, Event
 from proxy.protocol.flow import Flow, Obstacle
-from tests.unit.protocol.playbook import Script, batch
+from tests.unit.protocol.playbook import Script
 
 KIB = 1 << 10
 COST = 10_000 + 256
@@ -22,9 +22,9 @@ def script(credit: int, **settings: Any) -> Script:
     return found
 
 
-def send(script: Script, count: int, plain: int = 10_000) -> None:
+def send(script: Script, count: int) -> None:
     for _ in range(count):
-        script.tunnel.streams.send_data(1, batch(plain, filling=plain - 12), plain)
+        script.send_literal(1, 10_000)
 
 
 def flow(script: Script) -> Flow:
@@ -40,7 +40,7 @@ def arrived(events: list[Event]) -> bool:
 def test_the_window_is_on_its_way() -> None:
     it = script(100_000)
     send(it, 9)
-    queued = 9 * len(batch(10_000, filling=10_000 - 12))
+    queued = 9 * 10_000
     assert flow(it) == Flow(Obstacle.WINDOW, 100_000, 0, 0.0, queued)
     it.take()
     it.acknowledge(1, 1 + 4)
@@ -118,8 +118,7 @@ def test_what_was_sent_twice_arrives_once() -> None:
     send(it, 3)
     it.take()
     it.tunnel.lane_down(1, it.now)
-    it.join(2)
-    it.take(2)
+    it.another(2)
     it.acknowledge(1, 1 + 3, lane=2)
     it.acknowledge(1, 1 + 3, lane=2)
     assert flow(it).arrived == 3 * COST

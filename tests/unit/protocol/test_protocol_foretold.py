@@ -5,9 +5,9 @@ import pytest
 from proxy.protocol.codes import FrameType, ResetCode
 from proxy.protocol.errors import PeerError
 from proxy.protocol.foretold import HEARD_MAX, Foretelling, Foretold
-from proxy.protocol.frames import NUMBER_MAX, OVER, encode_credit, encode_open, encode_reset
+from proxy.protocol.frames import NUMBER_MAX, OVER, encode_credit
 from proxy.protocol.window import ReceiveWindow, WindowBudget
-from tests.unit.protocol.playbook import Script, batch
+from tests.unit.protocol.playbook import Script
 
 KIB, MIB = 1 << 10, 1 << 20
 INITIAL = 64 * KIB
@@ -42,7 +42,7 @@ def test_a_stream_of_ours_begins_with_what_was_foretold() -> None:
     script = Script()
     script.give(FrameType.CREDIT, 0, 0, encode_credit([(1, 0, MIB), (2, 0, MIB)]))
     assert script.tunnel.streams.open("array", "") == 1
-    script.tunnel.streams.send_data(1, batch(500 * KIB), 500 * KIB)
+    script.send(1, 500 * KIB)
     assert script.tunnel.streams.sendable(1) > 500 * KIB
     assert script.tunnel.streams.open("array", "") == 3
     assert script.tunnel.streams.sendable(3) == INITIAL - 256
@@ -57,7 +57,7 @@ def test_a_number_that_is_given_up_gives_back_what_was_foretold() -> None:
     script = Script(opening_window=4 * MIB)
     before = script.tunnel.figures.credit_bytes
     assert before == 2 * MIB
-    script.give(FrameType.RESET, 2, 0, encode_reset(ResetCode.ORIGIN_RESET, "gone"))
+    script.reset(2, 0)
     assert f"CREDIT 4:0/{INITIAL + 2 * MIB}" in script.take()
     assert script.tunnel.figures.credit_bytes == 2 * MIB
 
@@ -66,7 +66,7 @@ def test_however_many_numbers_are_given_up_as_much_is_foretold() -> None:
     script = Script(opening_window=4 * MIB, memory=16 * MIB)
     told = []
     for number in range(2, 100, 2):
-        script.give(FrameType.RESET, number, 0, encode_reset(ResetCode.ORIGIN_RESET, "gone"))
+        script.reset(number, 0)
         told.append(script.tunnel.figures.foretold_bytes)
     assert set(told) == {2 * MIB}
 
@@ -94,8 +94,7 @@ def test_what_is_foretold_is_repeated_when_a_lane_was_lost() -> None:
     script = Script(opening_window=4 * MIB)
     script.open(2)
     script.take()
-    script.join(2)
-    script.take(2)
+    script.another(2)
     script.tunnel.lane_down(1, 0.0)
     assert f"4:0/{INITIAL + 2 * MIB}" in " ".join(script.take(2))
 
@@ -103,11 +102,10 @@ def test_what_is_foretold_is_repeated_when_a_lane_was_lost() -> None:
 def test_it_is_not_repeated_for_each_lane_that_goes_where_no_stream_lives() -> None:
     """Who opens a stream all the same, without having heard, is told then."""
     script = Script(opening_window=4 * MIB)
-    script.join(2)
-    script.take(2)
+    script.another(2)
     script.tunnel.lane_down(1, 0.0)
     assert script.take(2) == []
-    script.give(FrameType.OPEN, 2, 0, encode_open("array", "10.0.0.2"), lane=2)
+    script.open(2, lane=2)
     assert f"CREDIT 2:0/{INITIAL + 2 * MIB} 4:" in " ".join(script.take(2))
 
 

@@ -1,8 +1,7 @@
 """A lane in whose queue a PING waits behind much else: what tells that it lives, and what does not."""
 
 from proxy.protocol.events import LaneDead, LaneSilent
-from tests.unit.protocol.playbook import ALL, Script, batch, taken
-from tests.unit.protocol.test_protocol_lanes import two_lanes
+from tests.unit.protocol.playbook import ALL, Script, taken, two_lanes
 
 
 def busy_lane() -> tuple[Script, int]:
@@ -20,7 +19,7 @@ def test_a_lane_lives_while_what_goes_by_it_arrives() -> None:
         script.now += 2.0
         script.tunnel.heard(2, script.now)
         assert script.at(script.now) == []
-        script.tunnel.streams.send_data(busy, batch(4000, 4000), 4000)
+        script.send(busy, 4000, 4000)
         script.take(1)
         script.acknowledge(busy, 4 + second, lane=2)
 
@@ -32,7 +31,7 @@ def test_it_lives_no_longer_than_that() -> None:
     script.tunnel.heard(2, script.now)
     script.acknowledge(busy, 5, lane=2)
     script.now += 1.0
-    script.tunnel.streams.send_data(busy, batch(100, 100), 100)
+    script.send(busy, 100, 100)
     script.take(1)
     script.acknowledge(busy, 6, lane=2)
     assert script.at(script.now + 1.9) == []
@@ -48,7 +47,7 @@ def test_a_lane_that_says_nothing_is_given_up_whatever_arrives() -> None:
         script.now += 2.0
         script.tunnel.heard(2, script.now)
         dead += script.at(script.now)
-        script.tunnel.streams.send_data(busy, batch(4000, 4000), 4000)
+        script.send(busy, 4000, 4000)
         script.take_all({1: ALL, 2: 0})
         script.acknowledge(busy, 4 + second, lane=2)
         if dead:

@@ -18,7 +18,7 @@ from proxy.protocol.frames import encode_close, encode_drain, encode_lanes, enco
 from proxy.protocol.hello import Hello
 from proxy.protocol.reader import Frame
 from proxy.protocol.share import Share
-from tests.unit.protocol.playbook import ALL, Pair, Script, batch, lines, taken
+from tests.unit.protocol.playbook import ALL, Pair, Script, lines, taken, two_lanes
 
 
 def test_a_lane_begins_with_state_and_waits_for_the_peers() -> None:
@@ -338,7 +338,7 @@ def test_we_drain() -> None:
         script.tunnel.streams.open("array", "")
     assert script.open(2) == []
     assert script.flush() == ["RESET 2#0 SHUTDOWN"]
-    script.tunnel.streams.send_data(1, batch(9), 9)
+    script.send(1, 9)
     assert script.take() == ["DATA 1#1 9"]
 
 
@@ -346,8 +346,7 @@ def test_a_drain_outlives_its_lane_and_the_tunnel() -> None:
     script = Script()
     script.tunnel.drain("upgrade")
     script.take()
-    script.join(2)
-    script.take(2)
+    script.another(2)
     script.tunnel.lane_down(1, 0.0)
     assert script.take(2) == ["DRAIN upgrade"]
     script.tunnel.abandon(ResetCode.INTERNAL, "test", 0.0)
@@ -388,9 +387,7 @@ def test_marked_streams_go_by_lanes_of_their_mark() -> None:
     plain = script.tunnel.streams.open("array", "10.0.0.2")
     assert (marked, plain) == (1, 3)
     assert sorted(script.take(1)) == ["OPEN 1#0 array", "OPEN 3#0 array"]
-    script.tunnel.lane_up(2, script.now, 18)
-    script.give(FrameType.ACK, 0, 0, b"", lane=2)
-    script.take(2)
+    script.another(2, mark=18)
     for stream in (marked, plain):
         script.tunnel.streams.send_miss(stream, [bytes(32)])
     assert script.take(1) == ["MISS 3#1 1"]
@@ -403,10 +400,7 @@ def test_bulk_of_a_mark_whose_own_lane_is_full_keeps_no_other_waiting() -> None:
     """Under a common cap, while the lane of that mark that is for what is urgent has room."""
     script = Script()
     for lane in (2, 3):
-        script.tunnel.join(script.peer, dialler=False, now=script.now)
-        script.tunnel.lane_up(lane, script.now, 10)
-        script.give(FrameType.ACK, 0, 0, b"", lane=lane)
-        script.take(lane)
+        script.another(lane, mark=10)
     assert script.tunnel.express == {3}
     script.tunnel.scheduler.set_rate(100e6, script.now)
     shares = [Share("full", guarantee=50e6, mark=10), Share("plain")]
@@ -416,7 +410,7 @@ def test_bulk_of_a_mark_whose_own_lane_is_full_keeps_no_other_waiting() -> None:
         script.give(FrameType.ACCEPT, stream, 0)
         script.credit(stream, 0, 1 << 40)
         for _ in range(2):
-            script.tunnel.streams.send_data(stream, batch(60_000, 60_000), 60_000)
+            script.send(stream, 60_000, 60_000)
     assert script.take_all({3: ALL, 1: 1}) == {3: [], 1: [f"DATA {plain}#1 60000"]}
     assert script.take_all({3: ALL, 2: 1, 1: 1}) == {3: [], 2: [f"DATA {full}#1 60000"], 1: [f"DATA {plain}#2 60000"]}
 
@@ -427,10 +421,7 @@ def test_what_comes_first_and_has_nothing_to_send_keeps_nothing_waiting() -> Non
     tunnel = script.tunnel
     tunnel.scheduler.set_rate(1e6, script.now)
     for lane, mark in ((2, 0), (3, 10)):
-        tunnel.join(script.peer, dialler=False, now=script.now)
-        tunnel.lane_up(lane, script.now, mark)
-        script.give(FrameType.ACK, 0, 0, b"", lane=lane)
-        script.take(lane)
+        script.another(lane, mark)
     plain = tunnel.streams.open("array", "10.0.0.2", Share("plain"))
     assert script.take(2) == ["OPEN 1#0 array"]
     tunnel.lane_down(2, script.now)
@@ -440,26 +431,12 @@ def test_what_comes_first_and_has_nothing_to_send_keeps_nothing_waiting() -> Non
     assert script.take_all({3: ALL, 1: ALL}) == {3: ["OPEN 3#0 array"], 1: []}
 
 
-def two_lanes() -> tuple[Script, int, int]:
-    """A busy stream and an idle one, and lanes 1 and 2 that both have room."""
-    script = Script()
-    busy, idle = script.accepted(1), script.accepted(3)
-    for stream in (busy, idle):
-        script.credit(stream, 0, 1 << 40)
-    script.join(2)
-    script.take(2)
-    for _ in range(4):
-        script.tunnel.streams.send_data(busy, batch(40_000, 40_000), 40_000)
-        script.take(1)
-    return script, busy, idle
-
-
 def test_the_newest_of_several_lanes_is_kept_for_what_is_urgent() -> None:
     script, busy, idle = two_lanes()
-    script.tunnel.streams.send_data(busy, batch(40_000, 40_000), 40_000)
+    script.send(busy, 40_000, 40_000)
     assert script.take(2) == []
     assert 2 not in script.tunnel.wanting
-    script.tunnel.streams.send_data(idle, batch(100, 100), 100)
+    script.send(idle, 100, 100)
     assert 2 in script.tunnel.wanting
     assert script.take(2) == [f"DATA {idle}#1 100"]
     assert script.take(1) == [f"DATA {busy}#5 40000"]
@@ -467,7 +444,7 @@ def test_the_newest_of_several_lanes_is_kept_for_what_is_urgent() -> None:
 
 def test_bulk_goes_by_the_lane_that_is_left() -> None:
     script, busy, _ = two_lanes()
-    script.tunnel.streams.send_data(busy, batch(40_000, 40_000), 40_000)
+    script.send(busy, 40_000, 40_000)
     script.tunnel.lane_down(1, script.now)
     assert f"DATA {busy}#5 40000" in script.take(2)
 
@@ -480,9 +457,9 @@ def test_a_silent_lane_is_not_counted_on() -> None:
     taken(script.tunnel, 1, 1 << 20, script.now + 1)
     script.tunnel.heard(2, script.now + 5)
     assert LaneSilent(1) in script.at(script.now + 6)
-    script.tunnel.streams.send_data(busy, batch(40_000, 40_000), 40_000)
+    script.send(busy, 40_000, 40_000)
     assert script.take(2) == [f"DATA {busy}#5 40000"]
     script.tunnel.heard(1, script.now)
-    script.tunnel.streams.send_data(busy, batch(40_000, 40_000), 40_000)
+    script.send(busy, 40_000, 40_000)
     assert script.take(2) == []
     assert script.take(1) == [f"DATA {busy}#6 40000"]

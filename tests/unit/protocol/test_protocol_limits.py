@@ -5,12 +5,10 @@ import pytest
 from proxy.protocol.codes import FrameType, ResetCode
 from proxy.protocol.errors import Misuse, OpenRefused, PeerError
 from proxy.protocol.events import StreamOffered
-from proxy.protocol.frames import OVER, encode_ack, encode_reset
+from proxy.protocol.frames import OVER, encode_ack
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.window import ReceiveWindow, WindowBudget
 from tests.unit.protocol.playbook import Script, tunnel
-
-RESET = encode_reset(ResetCode.ORIGIN_RESET, "")
 
 
 def test_nothing_is_opened_before_a_lane_was_up() -> None:
@@ -46,7 +44,7 @@ def test_the_peers_streams_beyond_the_limit_are_refused() -> None:
     assert script.open(6) == []
     assert script.data(6, 1, 60000) == []
     assert script.flush() == ["ACK 2:1 4:1", "RESET 6#0 TOO_MANY_STREAMS"]
-    assert script.give(FrameType.RESET, 2, 1, RESET) != []
+    assert script.reset(2, 1) != []
     assert script.open(8) == [StreamOffered(8, "array", "10.0.0.1")]
 
 
@@ -59,7 +57,7 @@ def test_streams_beyond_the_memory_are_refused() -> None:
     assert script.tunnel.figures.credit_bytes == 3 << 16
     with pytest.raises(OpenRefused, match="memory does not allow another stream"):
         script.tunnel.streams.open("array", "")
-    script.give(FrameType.RESET, 2, 1, RESET)
+    script.reset(2, 1)
     assert script.tunnel.figures.credit_bytes == 2 << 16
     script.tunnel.streams.open("array", "")
 
@@ -127,20 +125,6 @@ def test_what_a_reset_discards_before_it_was_sent_counts_no_more() -> None:
         script.tunnel.streams.send_fill(1, bytes(32), bytes(256 << 10))
     script.tunnel.streams.reset(1, ResetCode.ORIGIN_RESET, "")
     assert script.tunnel.streams.fill_fits
-
-
-def test_what_a_stream_that_the_peer_resets_had_unacknowledged_holds_nobody_back() -> None:
-    """No ACK will tell of it."""
-    script = Script()
-    script.accepted(1), script.accepted(3)
-    fill = bytes(32), bytes(256 << 10)
-    while script.tunnel.streams.fill_fits:
-        script.tunnel.streams.send_fill(1, *fill)
-        script.take()
-    script.tunnel.streams.send_fill(3, *fill)
-    assert script.take() == []
-    script.give(FrameType.RESET, 1, 1, RESET)
-    assert [text for text in script.take() if text.startswith("FILL 3#1")] != []
 
 
 def fills_that_may_wait(script: Script, stream: int) -> int:

@@ -4,14 +4,13 @@ from typing import Any
 
 import pytest
 
-from proxy.protocol.codes import FrameType
 from proxy.protocol.errors import PeerError
 from proxy.protocol.events import Consumed, Writable
-from tests.unit.protocol.playbook import Script, batch
+from tests.unit.protocol.playbook import Script
 
 
 def receiving(**settings: Any) -> Script:
-    script = Script(**({"initial_credit": 64 << 10} | settings))
+    script = Script(**settings)
     script.open(2)
     script.flush()
     return script
@@ -47,8 +46,7 @@ def test_what_has_come_again_is_acknowledged_again() -> None:
     script = receiving()
     script.data(2, 1, 10)
     script.flush()
-    script.join(2)
-    script.take(2)
+    script.another(2)
     began = script.now
     for seconds in (0.0, 0.015):
         script.at(began + seconds)
@@ -72,7 +70,7 @@ def test_each_ack_waits_anew() -> None:
     script = receiving(initial_credit=1 << 20, streams=16)
     script.now = 1.0
     for number in range(1, 12):
-        script.give(FrameType.DATA, 2, number, batch(50000, filling=49000))
+        script.data(2, number, 50000, 49000)
     assert script.take() == ["ACK 2:12"]
     script.at(1.015)
     script.data(2, 12, 10)
@@ -113,9 +111,9 @@ def test_each_credit_waits_anew() -> None:
 def test_or_for_512_kib() -> None:
     script = receiving(initial_credit=1 << 20, streams=16)
     for number in range(1, 11):
-        script.give(FrameType.DATA, 2, number, batch(50000, filling=49000))
+        script.data(2, number, 50000, 49000)
     assert script.take() == []
-    script.give(FrameType.DATA, 2, 11, batch(50000, filling=49000))
+    script.data(2, 11, 50000, 49000)
     assert script.take() == ["ACK 2:12"]
 
 
@@ -205,7 +203,7 @@ def test_what_it_grants_itself_is_the_most_that_it_grants_at_a_time(granted: int
     """Beyond what it has consumed; and what it has granted once tells of its settings whatever it grants later."""
     script = receiving(initial_credit=1 << 20, streams=16)
     script.accepted(1)
-    script.tunnel.streams.send_data(1, batch(10000), 10000)
+    script.send(1, 10000)
     script.take()
     script.credit(1, 10256, 10256 + granted)
     script.credit(3, 0, 64 << 10)
@@ -220,7 +218,7 @@ def test_what_it_grants_itself_is_the_most_that_it_grants_at_a_time(granted: int
 def test_late_acks_are_ignored(next_: int) -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.streams.send_data(1, batch(9), 9)
+    script.send(1, 9)
     script.take()
     script.acknowledge(1, 2)
     assert script.acknowledge(1, next_) == []
@@ -230,7 +228,7 @@ def test_late_acks_are_ignored(next_: int) -> None:
 def test_an_ack_for_what_was_not_sent() -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.streams.send_data(1, batch(9), 9)
+    script.send(1, 9)
     with pytest.raises(PeerError, match="ACK broke the protocol: frames below 2 are acknowledged, but only 1 were"):
         script.acknowledge(1, 2)
 
@@ -239,7 +237,7 @@ def test_an_ack_frees_memory() -> None:
     script = Script()
     script.accepted(1)
     for _ in range(3):
-        script.tunnel.streams.send_data(1, batch(100), 100)
+        script.send(1, 100)
     assert script.tunnel.figures.unacked_bytes == 3 * (12 + 256)
     script.take()
     assert script.tunnel.figures.unacked_bytes == 3 * (12 + 256)
@@ -250,8 +248,8 @@ def test_an_ack_frees_memory() -> None:
 def test_credit_tells_what_was_consumed_and_late_ones_are_ignored() -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.streams.send_data(1, batch(100), 100)
-    script.tunnel.streams.send_data(1, batch(100), 100)
+    script.send(1, 100)
+    script.send(1, 100)
     assert script.credit(1, 712, 70000) == [Consumed(1, 712)]
     assert script.credit(1, 356, 69000) == []
     assert script.room(1) == 70000 - 712 - 256
@@ -266,6 +264,6 @@ def test_credit_tells_what_was_consumed_and_late_ones_are_ignored() -> None:
 def test_credit_that_cannot_be(consumed: int, limit: int, sentence: str) -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.streams.send_data(1, batch(100), 100)
+    script.send(1, 100)
     with pytest.raises(PeerError, match=sentence):
         script.credit(1, consumed, limit)

@@ -2,14 +2,12 @@
 
 import pytest
 
-from proxy.protocol.codes import FrameType, ResetCode
+from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import OpenRefused, PeerError
 from proxy.protocol.events import StreamOffered
-from proxy.protocol.frames import NUMBER_MAX, encode_reset
+from proxy.protocol.frames import NUMBER_MAX
 from proxy.protocol.table import StreamTable
 from tests.unit.protocol.playbook import Script, tunnel
-
-RESET = encode_reset(ResetCode.ORIGIN_RESET, "")
 
 
 def test_the_name_that_sorts_first_opens_odd_streams() -> None:
@@ -63,7 +61,7 @@ def test_streams_that_are_over_stay_over_without_being_remembered() -> None:
     script = Script(streams=3)
     for stream in range(2, 20002, 2):
         script.open(stream)
-        script.give(FrameType.RESET, stream, 1, RESET)
+        script.reset(stream, 1)
         script.take()
     for stream in (2, 10000, 20000):
         assert script.open(stream) == []

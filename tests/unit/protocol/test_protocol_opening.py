@@ -1,7 +1,6 @@
 """Windows of streams that have just been opened: wide at once, out of what is to spare."""
 
-from proxy.protocol import frames
-from proxy.protocol.codes import FrameType, ResetCode
+from proxy.protocol.codes import FrameType
 from proxy.protocol.notices import CREDIT_SOON
 from proxy.protocol.window import OPENING_PART, STEP, ReceiveWindow, WindowBudget
 from tests.unit.protocol.playbook import Script
@@ -123,7 +122,7 @@ def test_it_hears_nothing_of_a_stream_that_ends_at_once() -> None:
     script.take()
     script.give(FrameType.ACCEPT, number, 0)
     assert script.take() == []
-    script.give(FrameType.RESET, number, 1, frames.encode_reset(ResetCode.ORIGIN_RESET, ""))
+    script.reset(number, 1)
     script.at(CREDIT_SOON)
     assert script.take() == [f"ACK {number}:over"]
 

@@ -5,7 +5,7 @@ import pytest
 from proxy.protocol.codes import FrameType, ResetCode
 from proxy.protocol.errors import PeerError
 from proxy.protocol.events import DataReceived, FillReceived, MissReceived, StreamEnded, StreamOffered, StreamReset
-from proxy.protocol.frames import OVER, encode_end, encode_fill, encode_miss, encode_open, encode_reset
+from proxy.protocol.frames import OVER, encode_fill, encode_miss, encode_open
 from proxy.protocol.outgoing import UNCREDITED_FRAMES
 from tests.unit.protocol.playbook import Script, batch
 
@@ -15,8 +15,7 @@ OPEN = encode_open("array", "10.0.0.1")
 
 def two_lanes() -> Script:
     script = Script()
-    script.join(2)
-    script.take(2)
+    script.another(2)
     script.open(2)
     return script
 
@@ -24,7 +23,7 @@ def two_lanes() -> Script:
 def test_gaps_close_and_everything_comes_in_order() -> None:
     script = two_lanes()
     assert script.data(2, 3, 30, lane=2) == []
-    assert script.give(FrameType.END, 2, 4, encode_end(60, b"")) == []
+    assert script.end(2, 4, 60) == []
     assert script.data(2, 2, 20) == []
     assert script.tunnel.figures.kept_bytes == len(batch(30)) + len(batch(20)) + 8
     events = script.data(2, 1, 10, lane=2)
@@ -139,21 +138,20 @@ def test_nor_does_that_of_a_stream_that_is_reset(by: str) -> None:
         if by == "us":
             script.tunnel.streams.reset(stream, ResetCode.ORIGIN_RESET, "why")
         else:
-            script.give(FrameType.RESET, stream, 1, encode_reset(ResetCode.ORIGIN_RESET, "why"))
+            script.reset(stream, 1)
 
 
 def test_reset_does_not_wait_for_its_turn() -> None:
     script = two_lanes()
     script.data(2, 5, 10)
-    reset = encode_reset(ResetCode.ORIGIN_RESET, "why")
-    assert script.give(FrameType.RESET, 2, 9, reset) == [StreamReset(2, ResetCode.ORIGIN_RESET, "why", remote=True)]
+    assert script.reset(2, 9) == [StreamReset(2, ResetCode.ORIGIN_RESET, "why", remote=True)]
     assert script.tunnel.figures.kept_bytes == 0
     assert script.flush() == ["ACK 2:over"]
 
 
 def test_a_reset_may_come_before_its_open() -> None:
     script = two_lanes()
-    assert script.give(FrameType.RESET, 4, 1, encode_reset(ResetCode.ORIGIN_RESET, "why")) == []
+    assert script.reset(4, 1) == []
     script.flush()
     assert script.open(4, lane=2) == []
     assert script.flush() == ["ACK 4:over"]
@@ -162,7 +160,7 @@ def test_a_reset_may_come_before_its_open() -> None:
 def test_a_stream_that_was_reset_before_it_was_offered_is_never_heard_of() -> None:
     script = two_lanes()
     script.data(4, 1, 10)
-    assert script.give(FrameType.RESET, 4, 2, encode_reset(ResetCode.ORIGIN_RESET, "why")) == []
+    assert script.reset(4, 2) == []
     assert script.tunnel.figures.streams == 1
 
 
@@ -179,7 +177,7 @@ def test_we_leave_64_frames_unacknowledged_at_most() -> None:
     for _ in range(70):
         script.tunnel.streams.send_miss(2, [NAME])
     script.tunnel.streams.accept(2)
-    script.tunnel.streams.send_data(2, batch(9), 9)
+    script.send(2, 9)
     assert script.flush() == ["ACK 2:2"] + [f"MISS 2#{number} 1" for number in range(64)]
     assert script.take(2) == []
     script.acknowledge(2, 6)
@@ -236,9 +234,9 @@ def test_what_a_stream_had_unacknowledged_holds_nobody_back_when_the_peer_has_re
         script.tunnel.streams.send_fill(1, NAME, bytes(262144))
     assert len(script.take()) == 63
     script.tunnel.streams.send_fill(other, NAME, bytes(262144))
-    script.tunnel.streams.send_data(other, batch(9), 9)
+    script.send(other, 9)
     assert script.take() == []
-    script.give(FrameType.RESET, 1, 1, encode_reset(ResetCode.ORIGIN_RESET, "gone"))
+    script.reset(1, 1)
     assert script.take()[1:] == [f"FILL {other}#1 262144", f"DATA {other}#2 9"]
 
 
@@ -258,7 +256,7 @@ def test_a_stream_that_is_over_waits_for_nothing() -> None:
 def test_other_frames_overtake_data() -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.streams.send_data(1, batch(9), 9)
+    script.send(1, 9)
     script.tunnel.streams.send_end(1, 9, b"")
     script.tunnel.streams.send_fill(1, NAME, b"x")
     assert script.take() == ["FILL 1#1 1", "DATA 1#2 9", "END 1#3 9"]
@@ -267,9 +265,9 @@ def test_other_frames_overtake_data() -> None:
 def test_a_reset_discards_all_else_and_leaves_no_gap_to_wait_for() -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.streams.send_data(1, batch(9), 9)
+    script.send(1, 9)
     assert script.take() == ["DATA 1#1 9"]
-    script.tunnel.streams.send_data(1, batch(9), 9)
+    script.send(1, 9)
     script.tunnel.streams.send_fill(1, NAME, b"x")
     script.tunnel.streams.reset(1, ResetCode.CORRUPT, "why")
     assert script.take() == ["RESET 1#2 CORRUPT"]

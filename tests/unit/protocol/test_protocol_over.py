@@ -5,19 +5,17 @@ import pytest
 from proxy.protocol.codes import FrameType, ResetCode
 from proxy.protocol.errors import PeerError
 from proxy.protocol.events import Consumed, StreamReset
-from proxy.protocol.frames import OVER, encode_ack, encode_credit, encode_end, encode_reset
+from proxy.protocol.frames import OVER, encode_ack, encode_credit
 from tests.unit.protocol.playbook import Pair, Script, batch, events_of
-
-RESET = encode_reset(ResetCode.ORIGIN_RESET, "why")
 
 
 def finished(script: Script) -> None:
     """Stream 1: 500 bytes each way, both ENDs sent, all acknowledged; the peer has not consumed ours."""
     script.accepted(1)
-    script.tunnel.streams.send_data(1, batch(500), 500)
+    script.send(1, 500)
     script.tunnel.streams.send_end(1, 500, b"")
     script.data(1, 1, 500)
-    script.give(FrameType.END, 1, 2, encode_end(500, b""))
+    script.end(1, 2, 500)
     script.tunnel.streams.consumed(1)
     script.flush()
     script.acknowledge(1, 3)
@@ -37,7 +35,7 @@ def test_over_only_when_our_array_has_everything() -> None:
     script.accepted(1)
     script.tunnel.streams.send_end(1, 0, b"")
     script.data(1, 1, 500)
-    script.give(FrameType.END, 1, 2, encode_end(500, b""))
+    script.end(1, 2, 500)
     assert script.flush() == ["ACK 1:3", "END 1#1 0"]
     script.acknowledge(1, 2)
     assert script.tunnel.figures.streams == 1
@@ -49,7 +47,7 @@ def test_over_only_when_our_array_has_everything() -> None:
 def test_over_only_when_our_end_is_acknowledged() -> None:
     script = Script()
     script.accepted(1)
-    script.give(FrameType.END, 1, 1, encode_end(0, b""))
+    script.end(1, 1)
     script.tunnel.streams.send_end(1, 0, b"")
     script.take()
     assert script.tunnel.figures.streams == 1
@@ -86,7 +84,7 @@ def test_nor_for_an_end_that_comes_alone() -> None:
     script.tunnel.streams.send_end(1, 0, b"")
     script.take()
     script.acknowledge(1, 2)
-    script.give(FrameType.END, 1, 1, encode_end(0, b""))
+    script.end(1, 1)
     assert script.tunnel.figures.streams == 0
     assert script.take() == ["ACK 1:over"]
 
@@ -97,7 +95,7 @@ def test_the_last_consumption_is_told_at_once() -> None:
     script.data(1, 1, 500)
     script.tunnel.streams.consumed(1)
     assert script.take() == []
-    script.give(FrameType.END, 1, 2, encode_end(500, b""))
+    script.end(1, 2, 500)
     assert script.take() == ["ACK 1:3", "CREDIT 1:756/65536"]
 
 
@@ -105,7 +103,7 @@ def test_so_is_consumption_after_the_end() -> None:
     script = Script()
     script.accepted(1)
     script.data(1, 1, 500)
-    script.give(FrameType.END, 1, 2, encode_end(500, b""))
+    script.end(1, 2, 500)
     assert script.take() == []
     script.tunnel.streams.consumed(1)
     assert script.take() == ["ACK 1:3", "CREDIT 1:756/65536"]
@@ -133,7 +131,7 @@ def test_who_says_so_is_not_told_the_same() -> None:
 def test_the_peer_says_that_it_is_over_before_it_acknowledged_the_end() -> None:
     script = Script()
     script.accepted(1)
-    script.give(FrameType.END, 1, 1, encode_end(0, b""))
+    script.end(1, 1)
     script.tunnel.streams.send_end(1, 0, b"")
     script.take()
     assert script.acknowledge(1, OVER) == []
@@ -150,7 +148,7 @@ def test_a_stream_that_has_not_ended_cannot_be_over() -> None:
 def test_nor_one_whose_end_is_not_sent_yet() -> None:
     script = Script()
     script.accepted(1)
-    script.give(FrameType.END, 1, 1, encode_end(0, b""))
+    script.end(1, 1)
     script.tunnel.streams.send_end(1, 0, b"")
     with pytest.raises(PeerError, match="said to be over"):
         script.acknowledge(1, OVER)
@@ -169,7 +167,7 @@ def test_nor_one_of_which_our_array_has_not_everything() -> None:
     script = Script()
     script.accepted(1)
     script.data(1, 1, 500)
-    script.give(FrameType.END, 1, 2, encode_end(500, b""))
+    script.end(1, 2, 500)
     script.tunnel.streams.send_end(1, 0, b"")
     script.take()
     with pytest.raises(PeerError, match="said to be over"):
@@ -184,12 +182,12 @@ def test_nor_one_that_was_never_opened() -> None:
 def test_whoever_asks_about_a_stream_that_is_over_is_told() -> None:
     script = Script()
     script.open(2)
-    script.give(FrameType.RESET, 2, 1, RESET)
+    script.reset(2, 1)
     assert script.flush() == ["ACK 2:over"]
     assert script.acknowledge(2, 0) == []
     assert script.flush() == ["ACK 2:over"]
     assert script.data(2, 1, 100) == []
-    assert script.give(FrameType.RESET, 2, 1, RESET) == []
+    assert script.reset(2, 1) == []
     assert script.flush() == ["ACK 2:over"]
     assert script.tunnel.figures.late == 2
 
@@ -197,7 +195,7 @@ def test_whoever_asks_about_a_stream_that_is_over_is_told() -> None:
 def test_but_not_those_who_know_and_not_by_a_credit() -> None:
     script = Script()
     script.open(2)
-    script.give(FrameType.RESET, 2, 1, RESET)
+    script.reset(2, 1)
     script.flush()
     assert script.acknowledge(2, OVER) == []
     assert script.credit(2, 5, 65536) == []
@@ -238,11 +236,7 @@ def test_our_reset_stays_until_it_is_acknowledged() -> None:
 def test_two_resets_cross() -> None:
     pair = Pair()
     pair.dial(1)
-    pair.settle(1)
-    pair.left.streams.open("array", "")
-    pair.settle(1)
-    pair.right.streams.accept(1)
-    pair.settle(1)
+    assert pair.begin_stream(1) == 1
     events_of(pair.left), events_of(pair.right)
     pair.left.streams.reset(1, ResetCode.CORRUPT, "")
     pair.right.streams.reset(1, ResetCode.UNREACHABLE, "")
@@ -254,8 +248,8 @@ def test_two_resets_cross() -> None:
 def test_a_reset_of_the_peer_and_nothing_more_of_that_stream() -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.streams.send_data(1, batch(9), 9)
-    assert script.give(FrameType.RESET, 1, 1, RESET) == [StreamReset(1, ResetCode.ORIGIN_RESET, "why", remote=True)]
+    script.send(1, 9)
+    assert script.reset(1, 1) == [StreamReset(1, ResetCode.ORIGIN_RESET, "why", remote=True)]
     assert script.take() == ["ACK 1:over"]
     assert script.tunnel.figures.unacked_bytes == 0
 
@@ -263,7 +257,7 @@ def test_a_reset_of_the_peer_and_nothing_more_of_that_stream() -> None:
 def test_a_million_questions_about_streams_that_are_over() -> None:
     script = Script()
     script.open(2)
-    script.give(FrameType.RESET, 2, 1, RESET)
+    script.reset(2, 1)
     for _ in range(1000):
         script.give(FrameType.ACK, 0, 0, encode_ack([(2, 0)] * 1000))
     assert script.flush() == ["ACK 2:over"]
@@ -273,7 +267,7 @@ def test_too_many_different_ones_at_once() -> None:
     script = Script(streams=4)
     last = 2 * (65536 + 1)
     for stream in range(2, last + 2, 2):
-        script.give(FrameType.RESET, stream, 0, RESET)
+        script.reset(stream, 0)
         if stream == last // 2 + 1:
             script.flush()
     script.flush()
@@ -288,13 +282,13 @@ def test_what_ends_by_our_own_doing_is_no_fault_of_the_peer() -> None:
     last = 2 * (65536 + 1)
     script.open(2)
     script.data(2, 1, 10)
-    script.give(FrameType.END, 2, 2, encode_end(10, b""))
+    script.end(2, 2, 10)
     script.tunnel.streams.accept(2)
     script.tunnel.streams.send_end(2, 0, b"")
     script.flush()
     script.acknowledge(2, 2)
     for stream in range(4, last + 2, 2):
-        script.give(FrameType.RESET, stream, 0, RESET)
+        script.reset(stream, 0)
     script.tunnel.streams.consumed(2)
     assert script.tunnel.figures.streams == 0
     with pytest.raises(PeerError, match="65536 answers about streams that are over wait already"):

@@ -16,10 +16,7 @@ def two_lanes(**settings: float) -> Pair:
     for lane in (1, 2):
         pair.dial(lane)
         pair.settle(lane)
-    pair.left.streams.open("array", "")
-    pair.settle(1)
-    pair.right.streams.accept(1)
-    pair.settle(1)
+    assert pair.begin_stream(1) == 1
     return pair
 
 

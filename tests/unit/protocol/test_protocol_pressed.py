@@ -1,9 +1,9 @@
 """Whether a stream waits for the line (not for its far array), and when the peer has forgotten it."""
 
-from proxy.protocol.codes import FrameType, ResetCode
-from proxy.protocol.frames import OVER, encode_end, encode_reset
+from proxy.protocol.codes import ResetCode
+from proxy.protocol.frames import OVER
 from proxy.protocol.notices import ACK_DELAY
-from tests.unit.protocol.playbook import Script, batch
+from tests.unit.protocol.playbook import Script
 
 KIB = 1 << 10
 COST = 60 * KIB + 256
@@ -19,7 +19,7 @@ def script() -> Script:
 def test_batches_that_wait_for_a_lane() -> None:
     one = script()
     assert not one.tunnel.streams.pressed(1)
-    one.tunnel.streams.send_data(1, batch(1000), 1000)
+    one.send(1, 1000)
     assert one.tunnel.streams.pressed(1)
     one.take()
     assert not one.tunnel.streams.pressed(1)
@@ -28,7 +28,7 @@ def test_batches_that_wait_for_a_lane() -> None:
 def test_a_source_that_waits_while_batches_are_on_their_way() -> None:
     """Even if that is over when somebody asks; once."""
     one = script()
-    one.tunnel.streams.send_data(1, batch(60 * KIB), 60 * KIB)
+    one.send(1, 60 * KIB)
     one.take()
     assert one.tunnel.streams.sendable(1) == 0
     one.acknowledge(1, 2)
@@ -40,7 +40,7 @@ def test_a_source_that_waits_while_batches_are_on_their_way() -> None:
 def test_a_source_that_waits_for_the_far_array() -> None:
     """Everything has arrived, and nothing is consumed."""
     one = script()
-    one.tunnel.streams.send_data(1, batch(60 * KIB), 60 * KIB)
+    one.send(1, 60 * KIB)
     one.take()
     one.acknowledge(1, 2)
     assert one.tunnel.streams.sendable(1) == 0
@@ -49,13 +49,13 @@ def test_a_source_that_waits_for_the_far_array() -> None:
 
 def test_a_stream_that_has_ended_waits_for_nothing() -> None:
     one = script()
-    one.tunnel.streams.send_data(1, batch(1000), 1000)
+    one.send(1, 1000)
     one.tunnel.abandon(ResetCode.GRACE_EXPIRED, "test", one.now)
     one.events()
     assert not one.tunnel.streams.remembers(1)
     two = script()
-    two.tunnel.streams.send_data(1, batch(1000), 1000)
-    two.give(FrameType.RESET, 1, 1, encode_reset(ResetCode.ORIGIN_RESET, "test"))
+    two.send(1, 1000)
+    two.reset(1, 1)
     assert not two.tunnel.streams.pressed(1)
 
 
@@ -64,7 +64,7 @@ def test_a_stream_is_remembered_until_both_sides_have_all_of_it() -> None:
     assert one.tunnel.streams.remembers(1)
     one.tunnel.streams.send_end(1, 0, b"")
     one.take()
-    one.give(FrameType.END, 1, 1, encode_end(0, b""))
+    one.end(1, 1)
     assert one.tunnel.streams.remembers(1)
     one.acknowledge(1, 2)
     one.at(one.now + ACK_DELAY)

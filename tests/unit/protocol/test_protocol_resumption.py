@@ -9,10 +9,9 @@ from tests.unit.protocol.playbook import Pair, Script, batch, cut, events_of, li
 def test_what_a_dead_lane_may_not_have_delivered_goes_by_another() -> None:
     script = Script()
     script.accepted(1)
-    script.join(2)
-    script.take(2)
+    script.another(2)
     for plain in (10, 20, 30, 40):
-        script.tunnel.streams.send_data(1, batch(plain), plain)
+        script.send(1, plain)
         script.take(1 if plain in (10, 30) else 2)
     script.tunnel.lane_down(1, 0.0)
     assert script.take(2) == ["ACK 1:1", "CREDIT 1:0/65536", "DATA 1#1 10", "DATA 1#3 30"]
@@ -23,10 +22,10 @@ def test_what_a_dead_lane_may_not_have_delivered_goes_by_another() -> None:
 def test_what_is_sent_again_goes_before_what_is_new() -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.streams.send_data(1, batch(10), 10)
+    script.send(1, 10)
     script.take()
     script.tunnel.lane_down(1, 0.0)
-    script.tunnel.streams.send_data(1, batch(20), 20)
+    script.send(1, 20)
     script.join(2)
     assert script.take(2)[-2:] == ["DATA 1#1 10", "DATA 1#2 20"]
 
@@ -34,10 +33,9 @@ def test_what_is_sent_again_goes_before_what_is_new() -> None:
 def test_two_lanes_die_one_after_the_other() -> None:
     script = Script()
     script.accepted(1)
-    script.join(2)
-    script.take(2)
+    script.another(2)
     for plain in (10, 20, 30):
-        script.tunnel.streams.send_data(1, batch(plain), plain)
+        script.send(1, plain)
         script.take(1 if plain != 20 else 2)
     script.tunnel.lane_down(2, 0.0)
     script.tunnel.lane_down(1, 0.0)
@@ -50,7 +48,7 @@ def interrupted() -> Script:
     script = Script()
     script.accepted(1)
     for plain in (10, 20, 30):
-        script.tunnel.streams.send_data(1, batch(plain), plain)
+        script.send(1, plain)
     script.take()
     script.tunnel.lane_down(1, 0.0)
     script.join(2, ready=False)
@@ -77,9 +75,8 @@ def test_a_late_ack_has_nothing_sent_again_that_has_arrived() -> None:
 def test_what_was_acknowledged_meanwhile_is_not_sent_again() -> None:
     script = Script()
     script.accepted(1)
-    script.join(2)
-    script.take(2)
-    script.tunnel.streams.send_data(1, batch(10), 10)
+    script.another(2)
+    script.send(1, 10)
     script.take(1)
     script.tunnel.lane_down(1, 0.0)
     script.acknowledge(1, 2, lane=2)
@@ -89,8 +86,7 @@ def test_what_was_acknowledged_meanwhile_is_not_sent_again() -> None:
 def test_notices_are_repeated_when_a_lane_dies() -> None:
     script = Script()
     script.open(2)
-    script.join(2)
-    script.take(2)
+    script.another(2)
     script.data(2, 1, 100)
     script.tunnel.streams.consumed(2)
     assert script.flush(1) == ["ACK 2:2"]

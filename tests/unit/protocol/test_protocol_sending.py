@@ -26,16 +26,16 @@ def rich(streams: int = 1, **settings: Any) -> Script:
 def fill(script: Script, stream: int, size: int) -> None:
     """Queue DATA of that many bytes altogether, in batches of 64 KiB."""
     for _ in range(size // (64 * KIB)):
-        script.tunnel.streams.send_data(stream, batch(64 * KIB, filling=64 * KIB - 12), 64 * KIB)
+        script.send_literal(stream, 64 * KIB)
 
 
 def test_room_is_what_the_credit_allows() -> None:
     script = Script()
     script.accepted(1)
     assert script.tunnel.streams.sendable(1) == 64 * KIB - 256
-    script.tunnel.streams.send_data(1, batch(60000), 60000)
+    script.send(1, 60000)
     assert script.tunnel.streams.sendable(1) == 5024
-    script.tunnel.streams.send_data(1, batch(1000), 1000)
+    script.send(1, 1000)
     assert script.tunnel.streams.sendable(1) == 0, "too little to be worth a frame"
 
 
@@ -71,7 +71,7 @@ def test_while_lanes_are_busy_a_stream_hears_of_room_when_little_waits() -> None
 def test_a_stream_hears_of_any_room_once_nothing_waits() -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.streams.send_data(1, batch(64000), 64000)
+    script.send(1, 64000)
     assert script.room(1) == 0
     assert script.credit(1, 0, 72 * KIB) == []
     script.take()
@@ -130,7 +130,7 @@ def test_writable_after_credit_and_then_room() -> None:
     script = rich(2, unacked_max=256 * KIB)
     third = script.accepted(5)
     fill(script, 1, 192 * KIB)
-    script.tunnel.streams.send_data(third, batch(64 * KIB - 256, filling=64 * KIB - 268), 64 * KIB - 256)
+    script.send_literal(third, 64 * KIB - 256)
     assert script.room(third) == 0
     script.take()
     assert script.acknowledge(1, 1) == []
@@ -170,7 +170,7 @@ def test_nobody_is_told_who_did_not_ask_to_be() -> None:
     assert script.tunnel.streams.sendable(1) < 70000
     assert script.credit(1, 0, 70000) == []
     script.tunnel.streams.await_room(1)
-    script.tunnel.streams.send_data(1, batch(60000), 60000)
+    script.send(1, 60000)
     script.take()
     assert script.credit(1, 0, 69000) == [], "it was told of more"
     assert script.credit(1, 0, 75000) == [Writable(1)]
@@ -188,7 +188,7 @@ def test_pieces_are_not_copied_and_small_ones_are_whole() -> None:
     script = rich()
     large = batch(64 * KIB, filling=64 * KIB)
     script.tunnel.streams.send_data(1, large, 64 * KIB)
-    script.tunnel.streams.send_data(1, batch(9), 9)
+    script.send(1, 9)
     pieces = taken(script.tunnel, 1, 1 << 30, 0.0)
     assert [len(piece) for piece in pieces] == [16, len(large), 16 + 12]
     assert pieces[1] is large
@@ -207,7 +207,7 @@ def test_a_stream_that_sent_little_lately_goes_before_bulk() -> None:
     script = rich(2)
     fill(script, 1, 512 * KIB)
     script.take(limit=1)
-    script.tunnel.streams.send_data(3, batch(48), 48)
+    script.send(3, 48)
     assert script.take(limit=70_000) == ["DATA 3#1 48", "DATA 1#2 65536", "DATA 1#3 65536"]
 
 
@@ -235,7 +235,7 @@ def test_a_stream_that_the_peer_never_acknowledges_does_not_grow(frames: int) ->
     script = rich()
     for _ in range(frames):
         if script.tunnel.streams.sendable(1):
-            script.tunnel.streams.send_data(1, batch(4096, filling=4000), 4096)
+            script.send(1, 4096, 4000)
     script.tunnel.streams.reset(1, ResetCode.ORIGIN_RESET, "x" * 1000)
     script.take()
     assert script.tunnel.figures.unacked_bytes == 256 + 2 + 512

@@ -11,7 +11,7 @@ from proxy.protocol.guarantees import AHEAD_SECONDS
 from proxy.protocol.outgoing import Outgoing, SendLedger
 from proxy.protocol.share import Priority, Share
 from tests.unit.protocol.line import MBIT, Line
-from tests.unit.protocol.playbook import batch
+from tests.unit.protocol.playbook import literal
 
 KIB = 1 << 10
 
@@ -299,7 +299,7 @@ def test_who_has_sent_much_lately_is_bulk_though_little_waits() -> None:
     outgoing = Outgoing(SendLedger(1 << 30), SendCredit(1 << 30, 1 << 30, Trust(0)), lean=False)
     for _ in range(4):
         assert outgoing.light(1.0)
-        outgoing.push_data(batch(8 * KIB, 8 * KIB - 12), 8 * KIB)
+        outgoing.push_data(literal(8 * KIB), 8 * KIB)
         assert outgoing.take_new(1) is not None
     assert not outgoing.light(1.0)
     assert outgoing.light(1.11)

@@ -6,10 +6,10 @@ from proxy.protocol.codes import Capability, FrameType, ResetCode
 from proxy.protocol.errors import PeerError
 from proxy.protocol.events import Consumed, DataReceived, Recalled, StreamOffered, Writable
 from proxy.protocol.flow import Obstacle
-from proxy.protocol.frames import encode_credit, encode_end, encode_waive
+from proxy.protocol.frames import encode_credit, encode_waive
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.tunnel import Tunnel
-from tests.unit.protocol.playbook import Pair, Script, batch, events_of
+from tests.unit.protocol.playbook import Pair, Script, events_of, literal
 
 KIB, MIB = 1 << 10, 1 << 20
 INITIAL = 64 * KIB
@@ -57,7 +57,7 @@ class Arrays:
         while any(left.values()):
             for stream in streams:
                 while size := min(left[stream], tunnel.streams.sendable(stream)):
-                    tunnel.streams.send_data(stream, batch(size, size - 12), size)
+                    tunnel.streams.send_data(stream, literal(size), size)
                     left[stream] -= size
                     self.pair.carry(1, tunnel)
                     self.take(self.pair.right)
@@ -74,7 +74,7 @@ class Arrays:
                     size = min(left[stream], tunnel.streams.sendable(stream), 128 * KIB)
                     left[stream] = left[stream] - size if size else 0
                     if size:
-                        tunnel.streams.send_data(stream, batch(size, size - 12), size)
+                        tunnel.streams.send_data(stream, literal(size), size)
                         self.pair.carry(1, tunnel)
                         self.take(self.pair.right)
             self.turn()
@@ -161,10 +161,10 @@ def script(*capabilities: Capability, **settings: int) -> Script:
 # -- who sends ---------------------------------------------------------------------------------------------------------
 
 
-def sent(one: Script, plain: int = 1000) -> int:
-    """Stream 1, on which so much was sent and 8 MiB granted; the cost of it."""
+def sent(one: Script) -> int:
+    """Stream 1, on which a little was sent and 8 MiB granted; the cost of it."""
     one.accepted(1)
-    cost = one.tunnel.streams.send_data(1, batch(plain), plain)
+    cost = one.send(1, 1000)
     one.take()
     one.credit(1, 0, 8 * MIB)
     return cost
@@ -187,7 +187,7 @@ def test_what_is_asked_back_is_waived() -> None:
     assert one.tunnel.streams.sendable(1) == INITIAL - COST
     ask_back(one, cost)
     assert one.take() == [], "once: the same word again is of the past"
-    assert one.tunnel.streams.send_data(1, batch(500), 500) == cost + waived + 500 + COST
+    assert one.send(1, 500) == cost + waived + 500 + COST
     assert one.take() == ["DATA 1#3 500"]
     one.acknowledge(1, 4)
     total = cost + waived + 500 + COST
@@ -200,7 +200,7 @@ def test_what_was_waived_is_not_on_its_way() -> None:
     cost = sent(one)
     one.credit(1, cost, cost + 8 * MIB)
     ask_back(one, cost)
-    one.tunnel.streams.send_data(1, batch(INITIAL - COST), INITIAL - COST)
+    one.send(1, INITIAL - COST)
     one.take()
     one.acknowledge(1, 4)
     flow = one.tunnel.streams.flow(1)
@@ -219,7 +219,7 @@ def test_it_is_kept(why: str) -> None:
         cost = sent(one)
         one.credit(1, cost, cost + 8 * MIB)
         if why == "under way":
-            one.tunnel.streams.send_data(1, batch(10), 10)
+            one.send(1, 10)
         elif why == "ended":
             one.tunnel.streams.send_end(1, 1000, b"")
         one.take()
@@ -233,7 +233,7 @@ def test_who_means_to_send_with_it_keeps_it() -> None:
     cost = sent(one)
     one.credit(1, cost, cost + MIB)
     assert Recalled(1, cost, cost + INITIAL) in one.credit(1, cost, cost + INITIAL)
-    one.tunnel.streams.send_data(1, batch(400 * KIB), 400 * KIB)
+    one.send(1, 400 * KIB)
     one.tunnel.streams.waive(1, cost, cost + INITIAL)
     assert [text for text in one.take() if text.startswith("WAIVE")] == []
 
@@ -375,7 +375,7 @@ def test_whose_array_has_not_taken_all_is_not_asked() -> None:
 def test_who_has_ended_is_not_asked() -> None:
     """It would never answer."""
     one = wide()
-    one.give(FrameType.END, 2, 2, encode_end(1000, b""))
+    one.end(2, 2, 1000)
     one.at(one.now + 0.5)
     one.take()
     assert looked(one) == looked(one) == []
@@ -450,7 +450,7 @@ def test_a_stream_that_has_waived_ends_as_any_other() -> None:
     one.credit(1, cost, cost + 8 * MIB)
     ask_back(one, cost)
     one.tunnel.streams.send_end(1, 1000, b"")
-    one.give(FrameType.END, 1, 1, encode_end(0, b""))
+    one.end(1, 1)
     assert one.take()[-2:] == [f"WAIVE 1#2 {8 * MIB - INITIAL}", "END 1#3 1000"]
     one.acknowledge(1, 4)
     assert one.tunnel.figures.streams == 0
@@ -465,7 +465,6 @@ def test_a_waiver_that_was_lost_goes_again() -> None:
     ask_back(one, cost)
     waiver = f"WAIVE 1#2 {8 * MIB - INITIAL}"
     assert one.take() == [waiver]
-    one.join(2)
-    one.take(2)
+    one.another(2)
     one.tunnel.lane_down(1, one.now)
     assert waiver in one.take(2)
