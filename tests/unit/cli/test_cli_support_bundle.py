@@ -15,7 +15,7 @@ from proxy.cli.secrets import REMOVED, Secrets
 from proxy.errors import ExitCode
 from tests.patience import until
 from tests.unit.cli.conftest import Isthmus, StatusSite
-from tests.unit.cli.test_cli_status import STATUS
+from tests.unit.cli.statuses import STATUS
 
 TOKEN = "0123456789abcdef-token"
 
