@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from bench.datasets import Dataset
 from proxy.analysis.findings import Findings
 from proxy.errors import ExitCode
-from tests.unit.cli.conftest import Isthmus
+from tests.unit.cli.conftest import PROGRAM, Isthmus
 
 MIB = 1 << 20
 
@@ -136,7 +135,7 @@ def test_one_clear_error(
 
 def test_a_result_that_nobody_reads_is_no_defect(volume: Path) -> None:
     """`isthmus analyze ... | head -1`"""
-    command = [sys.executable, "-m", "proxy.cli", "analyze", str(volume), "--json"]
+    command = [*PROGRAM, "analyze", str(volume), "--json"]
     done = subprocess.run(["sh", "-c", f"{' '.join(command)} | head -c1"], capture_output=True, text=True, check=True)
     assert done.stdout == "{"
     assert "defect" not in done.stderr

@@ -43,7 +43,7 @@ def test_no_such_suite(isthmus: Isthmus, command: str) -> None:
     assert "there is no suite 'fields'; there are field, " in shown.stderr
 
 
-def test_no_such_cell(isthmus: Isthmus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_such_cell(isthmus: Isthmus, tmp_path: Path) -> None:
     shown = isthmus("bench", "run", "field", "--only", "f5vol9", "--out", tmp_path)
     assert shown.exit_code == ExitCode.USAGE
     assert "no cell is called f5vol9; isthmus bench list SUITE names them" in shown.stderr

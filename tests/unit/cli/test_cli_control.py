@@ -14,7 +14,7 @@ from proxy.errors import ExitCode
 from proxy.identity import make_token
 from proxy.net import inquiry
 from proxy.web.gate import Limits
-from tests.unit.cli.conftest import OUTLINE, Isthmus, StatusSite
+from tests.unit.cli.conftest import NO_TOKEN, OUTLINE, Isthmus, StatusSite, change
 
 HASTE = 25.0
 """Times as fast as the clock."""
@@ -37,8 +37,8 @@ def test_a_token_that_the_site_has_not_read_yet(isthmus: Isthmus, pair: Path, ea
     token.write_bytes(make_token())
     token.chmod(0o600)
     file = pair / "east.toml"
-    file.write_text(file.read_text().replace("[status]\n", '[status]\ncontrol_token = "east.token"\n'))
-    east.refuses_control({"error": "a token is needed", "remedy": "send Authorization"}, 401)
+    change(file, "[status]\n", '[status]\ncontrol_token = "east.token"\n')
+    east.wants_a_token()
     shown = isthmus(command, file)
     assert shown.exit_code == ExitCode.FAILED
     assert f"site east refuses /api/v1/{command}: it does not know the token in {token}" in shown.stderr
@@ -53,11 +53,11 @@ def test_a_new_token_to_read_needs_no_signal(isthmus: Isthmus, pair: Path, east:
         (pair / name).write_text(token)
     file = pair / "east.toml"
     tokens = '[status]\ntoken = "reading"\ncontrol_token = "control"\n'
-    file.write_text(file.read_text().replace("[status]\n", tokens))
+    change(file, "[status]\n", tokens)
     east.answers({"site": "east", "reloaded": True})
     assert isthmus(command, file).exit_code == ExitCode.OK
     assert (east.paths, set(east.tokens)) == ([OUTLINE, f"/api/v1/{command}"], {"Bearer " + "c" * 32})
-    east.answers({"error": "a token is needed"}, 401)
+    east.answers(NO_TOKEN, 401)
     refusal = isthmus("status", file).stderr
     assert f"{pair / 'reading'}, and may still" in refusal
     assert f"have it read the file anew: isthmus reload {file}" in refusal
@@ -69,7 +69,7 @@ def test_the_site_has_a_token_that_the_file_does_not_name(
 ) -> None:
     """As in a copy of its file. What header a program would send helps nobody here."""
     east.answers({"site": "east"})
-    east.refuses_control({"error": "a token is needed", "remedy": "send Authorization"}, 401)
+    east.wants_a_token()
     words = f"a token is needed, and {pair}/east.toml names none; name the file of the site's as status.control_token"
     assert isthmus(command, pair / "east.toml").stderr == f"isthmus: site east refuses /api/v1/{command}: {words}\n"
 
@@ -78,15 +78,16 @@ def test_a_token_that_cannot_be_used(isthmus: Isthmus, pair: Path, east: StatusS
     (pair / "reading").write_text("r" * 32)
     (pair / "reading").chmod(0o644)
     file = pair / "east.toml"
-    file.write_text(file.read_text().replace("[status]\n", '[status]\ntoken = "reading"\n'))
-    east.answers({"error": "a token is needed", "remedy": "send Authorization"}, 401)
+    change(file, "[status]\n", '[status]\ntoken = "reading"\n')
+    east.answers(NO_TOKEN, 401)
     why = f"a token is needed, but {pair}/reading can be read or written by others than its owner; chmod 600"
     assert why in isthmus("status", file).stderr
 
 
-def test_no_token_where_one_is_named(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
+@pytest.mark.usefixtures("east")
+def test_no_token_where_one_is_named(isthmus: Isthmus, pair: Path) -> None:
     token, file = pair / "east.token", pair / "east.toml"
-    file.write_text(file.read_text().replace("[status]\n", '[status]\ncontrol_token = "east.token"\n'))
+    change(file, "[status]\n", '[status]\ncontrol_token = "east.token"\n')
     shown = isthmus("reload", file)
     assert shown.exit_code == ExitCode.FAILED
     remedy = f"make one: (umask 077; openssl rand -hex 32 > {token}), or name another file as status.control_token"

@@ -16,20 +16,15 @@ from proxy.config.model import Export, Forward, SiteConfig
 from proxy.errors import ExitCode
 from proxy.history.file import open_history
 from tests.certificates import make
-from tests.unit.cli.conftest import OUTLINE, Isthmus, StatusSite
+from tests.unit.cli.conftest import OUTLINE, Isthmus, StatusSite, change
 
 TAKE_OVER = "isthmus reload, and restart the site if that says so"
 
 
 @pytest.fixture
-def at_home(pair: Path, free_port: Callable[[], int]) -> Path:
-    """East's file with all addresses on loopback, where nobody listens."""
-    config = pair / "east.toml"
-    text = config.read_text()
-    for address in ("198.18.0.1:4500", "198.18.0.2:4500", "127.0.0.1:3260"):
-        text = text.replace(address, f"127.0.0.1:{free_port()}")
-    config.write_text(text)
-    return config
+def at_home(local_pair: Path) -> Path:
+    """East's file, whose addresses are all of this host."""
+    return local_pair / "east.toml"
 
 
 def all_findings(isthmus: Isthmus, config: Path) -> list[dict[str, str]]:
@@ -75,7 +70,7 @@ def test_a_site_that_does_not_tell_its_health_runs_all_the_same(
 
 def test_lanes_that_are_given_up_before_they_are_answered(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
     """The round trip is the one that the running site has measured, or as the operator says."""
-    at_home.write_text(at_home.read_text().replace("[tunnel]", '[tunnel]\nkeepalive = "1s"\ndead_after = "1200ms"'))
+    change(at_home, "[tunnel]", '[tunnel]\nkeepalive = "1s"\ndead_after = "1200ms"')
     east.answers({"site": "east", "peers": [{"name": "west", "state": "up", "round_trip_seconds": 0.25}]})
     found = findings(isthmus, at_home)["idle lanes"]
     assert (found["level"], found["remedy"]) == ("attention", 'dead_after = "5s" in [tunnel], then restart the site')
@@ -91,10 +86,7 @@ def test_what_a_peer_refuses(isthmus: Isthmus, east: StatusSite, at_home: Path) 
     told = [refused | {"seconds": 1}, down, asks, old, refused | {"share": "export array", "seconds": 1}, {}, "x"]
     peer = {"name": "west", "state": "up", "lanes": [{}], "refusals": told}
     east.answers({"site": "east", "peers": [peer]})
-    shown = isthmus("doctor", at_home, "--json")
-    found = [
-        each for each in json.loads(shown.stdout)["findings"] if "not" in each["found"] or "refuse" in each["found"]
-    ]
+    found = [each for each in all_findings(isthmus, at_home) if "not" in each["found"] or "refuse" in each["found"]]
     by = {each["about"]: each for each in found if each["about"] != "forward replication"}
     assert by["forward volumes"]["found"] == "west refuses its connections to export array: not exported"
     assert by["forward volumes"]["level"] == "problem"
@@ -116,10 +108,9 @@ def with_store(config: Path, mode: str) -> Path:
 
 def of_store(isthmus: Isthmus, config: Path) -> list[str]:
     """What is found of the store, the words only where it is not well."""
-    shown = json.loads(isthmus("doctor", config, "--json").stdout)["findings"]
     return [
         "ok" if each["level"] == "ok" else f"{each['level']}: {each['found']}; {each['remedy']}"
-        for each in shown
+        for each in all_findings(isthmus, config)
         if each["about"] == "store"
     ]
 
@@ -249,15 +240,13 @@ def test_an_export_that_leads_back(
         return [(site.exports[0], site.forwards[0])]
 
     monkeypatch.setattr("proxy.cli.doctor.loops", loops)
-    told = [
-        each for each in json.loads(isthmus("doctor", at_home, "--json").stdout)["findings"] if "own" in each["about"]
-    ]
-    assert [each["level"] for each in told if each["about"] == "export own"] == ["problem"]
+    told = [each for each in all_findings(isthmus, at_home) if each["about"] == "export own"]
+    assert [each["level"] for each in told] == ["problem"]
     assert f"{address} is this host itself" in findings(isthmus, at_home)["export own"]["found"]
 
 
 def test_a_file_with_mistakes(isthmus: Isthmus, at_home: Path) -> None:
-    at_home.write_text(at_home.read_text().replace("[store]", "[stoer]"))
+    change(at_home, "[store]", "[stoer]")
     shown = isthmus("doctor", at_home)
     assert (shown.exit_code, shown.stdout) == (ExitCode.CONFIGURATION, "")
     assert "stoer" in shown.stderr

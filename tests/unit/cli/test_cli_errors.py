@@ -11,7 +11,7 @@ import pytest
 
 from proxy.cli import keygen
 from proxy.errors import ExitCode, OperatorError
-from tests.unit.cli.conftest import Isthmus
+from tests.unit.cli.conftest import PROGRAM, Isthmus
 
 KEYGEN = ("keygen", "--site", "east", "--out", "somewhere")
 
@@ -120,11 +120,11 @@ def test_an_empty_path_is_not_the_working_directory(
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
-def test_a_reader_that_has_gone(tmp_path: Path) -> None:
+def test_a_reader_that_has_gone() -> None:
     """`isthmus --help | head -1` ends quietly."""
     read, write = os.pipe()
     os.close(read)
-    command = [sys.executable, "-m", "proxy.cli", "--help"]
+    command = [*PROGRAM, "--help"]
     ended = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write)
     assert (ended.returncode, ended.stderr) == (ExitCode.FAILED, "")
@@ -135,7 +135,7 @@ def test_a_reader_that_has_gone(tmp_path: Path) -> None:
 )
 def test_output_that_finds_no_room(words: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
-        command = [sys.executable, "-m", "proxy.cli", *words]
+        command = [*PROGRAM, *words]
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert ended.returncode == ExitCode.FAILED
     told = "output cannot be written: No space left on device; make room there, or send it elsewhere"
@@ -148,14 +148,14 @@ def test_output_that_finds_no_room(words: list[str]) -> None:
 def test_a_code_that_is_all_that_finds_room(words: list[str], code: ExitCode) -> None:
     """By it systemd tells what a restart would not mend, also where stderr is a file on a full disk."""
     with Path("/dev/full").open("wb") as full:
-        ended = subprocess.run([sys.executable, "-m", "proxy.cli", *words], stdout=full, stderr=full, check=False)
+        ended = subprocess.run([*PROGRAM, *words], stdout=full, stderr=full, check=False)
     assert ended.returncode == code
 
 
 def test_a_terminal_without_the_characters(tmp_path: Path) -> None:
     (tmp_path / "sité.toml").write_text("[sité]\n")
     environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-    command = [sys.executable, "-m", "proxy.cli", "check", str(tmp_path / "sité.toml")]
+    command = [*PROGRAM, "check", str(tmp_path / "sité.toml")]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == ExitCode.CONFIGURATION
     assert "is not TOML" in ended.stderr

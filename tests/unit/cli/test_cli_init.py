@@ -1,12 +1,10 @@
 """`isthmus init`: right files from flags and from answers, every mistake at once, nothing ever written over."""
 
-import errno
 import os
 import platform
 import pty
 import stat
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,16 +17,11 @@ from proxy.errors import ExitCode
 from proxy.identity import read_token
 from proxy.setup.container import IMAGE_USER
 from proxy.setup.invitation import decode
-from tests.unit.cli.conftest import Isthmus
+from tests.patience import PATIENCE
+from tests.unit.cli.conftest import PROGRAM, Isthmus, line_of
 
 EAST = ("--site", "east", "--peer", "west", "--listen", "198.18.0.1:4500", "--forward", "127.0.0.1:3260")
 NAMES = {"east.toml", "east.key", "east.crt", "east.token", "compose.yaml", ".env"}
-
-
-def line_of(shown: str) -> str:
-    """What follows `isthmus pair` in the output, but for the file's name."""
-    (typed,) = [line for line in shown.splitlines() if line.startswith("isthmus pair ")]
-    return typed.split()[2]
 
 
 def test_the_files_and_what_to_do_next(isthmus: Isthmus, tmp_path: Path) -> None:
@@ -143,18 +136,12 @@ def test_a_place_that_cannot_be_written(isthmus: Isthmus, tmp_path: Path) -> Non
     assert "choose another directory (--out)" in shown.stderr
 
 
+@pytest.mark.usefixtures("full_disk")
 @pytest.mark.parametrize("there", ["", "new", "new/deep/state"])
-def test_a_full_disk_keeps_nothing(
-    isthmus: Isthmus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str
-) -> None:
+def test_a_full_disk_keeps_nothing(isthmus: Isthmus, tmp_path: Path, there: str) -> None:
     """No empty directory either, but those that were there."""
-
-    def full(descriptor: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     (tmp_path / there).mkdir(parents=True, exist_ok=True)
     before = sorted(tmp_path.rglob("*"))
-    monkeypatch.setattr(os, "fsync", full)
     shown = isthmus("init", *EAST, "--out", tmp_path / "new" / "deep")
     assert (shown.exit_code, shown.stdout) == (ExitCode.FAILED, "")
     assert "No space left on device" in shown.stderr
@@ -259,7 +246,7 @@ def at_a_terminal(answers: list[str] | bytes, *arguments: str, **environment: st
     """What the program shows at a terminal of its own, where these lines are typed; its exit code."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "proxy.cli", *arguments],
+        [*PROGRAM, *arguments],
         stdin=theirs,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -268,7 +255,7 @@ def at_a_terminal(answers: list[str] | bytes, *arguments: str, **environment: st
     )
     os.close(theirs)
     os.write(ours, answers if isinstance(answers, bytes) else "".join(f"{answer}\n" for answer in answers).encode())
-    shown, _ = process.communicate(timeout=100)
+    shown, _ = process.communicate(timeout=PATIENCE)
     os.close(ours)
     return shown, process.returncode
 

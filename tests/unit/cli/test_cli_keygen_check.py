@@ -4,7 +4,6 @@ import re
 import shlex
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from proxy import identity
 from proxy.errors import ExitCode
 from tests.certificates import make
-from tests.unit.cli.conftest import Isthmus
+from tests.unit.cli.conftest import PROGRAM, Isthmus, change
 from tests.unit.config.contract import EAST, WEST
 
 
@@ -67,7 +66,7 @@ def test_check_says_how_the_status_listener_is_asked(isthmus: Isthmus, pair: Pat
     assert re.search(r"status   http://127\.0\.0\.1:\d+\n", isthmus("check", file).stdout)
     make(pair / "listener", "listener")
     tls = '[status]\ncertificate = "listener.crt"\nkey = "listener.key"'
-    file.write_text(file.read_text().replace("[status]", tls))
+    change(file, "[status]", tls)
     assert re.search(r"status   https://127\.0\.0\.1:\d+\n", isthmus("check", file).stdout)
 
 
@@ -174,10 +173,9 @@ def test_check_warns_of_a_certificate_for_another_name(isthmus: Isthmus, pair: P
 
 
 def test_the_real_program(pair: Path) -> None:
-    isthmus = [sys.executable, "-m", "proxy.cli"]
-    right = subprocess.run([*isthmus, "check", str(pair / "east.toml")], capture_output=True, text=True, check=False)
+    right = subprocess.run([*PROGRAM, "check", str(pair / "east.toml")], capture_output=True, text=True, check=False)
     assert (right.returncode, right.stderr) == (0, "")
     (pair / "east.key").chmod(0o644)
-    wrong = subprocess.run([*isthmus, "check", str(pair / "east.toml")], capture_output=True, text=True, check=False)
+    wrong = subprocess.run([*PROGRAM, "check", str(pair / "east.toml")], capture_output=True, text=True, check=False)
     assert (wrong.returncode, wrong.stdout) == (ExitCode.CONFIGURATION, "")
     assert f"chmod 600 {pair}/east.key" in wrong.stderr

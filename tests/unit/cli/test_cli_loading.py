@@ -9,6 +9,7 @@ import pytest
 
 from proxy.cli.loading import load
 from proxy.errors import ExitCode
+from tests.patience import PATIENCE
 
 SWALLOWS = """
 import os, signal, time
@@ -32,7 +33,7 @@ import_of_bench("swallows", "the bench")
 def test_it_ends_though_the_interpreter_would_have_gone_on(begin: str, tmp_path: Path) -> None:
     (tmp_path / "swallows.py").write_text(SWALLOWS)
     command = [sys.executable, "-c", begin, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, check=False, timeout=PATIENCE)
     assert (done.returncode, done.stdout, done.stderr) == (ExitCode.INTERRUPTED, b"", b"")
 
 

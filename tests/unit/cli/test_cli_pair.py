@@ -17,8 +17,7 @@ from proxy.errors import ExitCode
 from proxy.setup.invitation import Invitation, decode, encode
 from tests.certificates import make
 from tests.nobody import directory_of_nobody
-from tests.unit.cli.conftest import Isthmus
-from tests.unit.cli.test_cli_init import line_of
+from tests.unit.cli.conftest import Isthmus, change, line_of
 
 
 def new_hosts(isthmus: Isthmus, path: Path) -> dict[str, str]:
@@ -113,7 +112,8 @@ def test_a_file_before_the_line(isthmus: Isthmus, hosts: dict[str, str]) -> None
     assert "and behind it this site's file" in shown.stderr
 
 
-def test_a_site_that_only_dials(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
+@pytest.mark.usefixtures("hosts")
+def test_a_site_that_only_dials(isthmus: Isthmus, tmp_path: Path) -> None:
     shown = isthmus("init", "--site", "east", "--peer", "west=198.18.0.2:4500", "--out", tmp_path / "behind")
     file = tmp_path / "west" / "west.toml"
     assert "waited for" in isthmus("pair", line_of(shown.stdout), file).stdout
@@ -181,7 +181,7 @@ def test_a_key_is_not_replaced(isthmus: Isthmus, tmp_path: Path, hosts: dict[str
     assert content(tmp_path / "east") == before
 
 
-def altered(line: str, tmp_path: Path, **changes: object) -> str:
+def altered(line: str, **changes: object) -> str:
     """The line of west with another name, address or certificate, and a sum that is right."""
     told = decode(line)
     values = {"name": told.name, "address": told.address, "certificate": told.certificate} | changes
@@ -210,7 +210,7 @@ def test_what_does_not_fit_is_refused(
     if days := changes.get("days"):
         changes = {"certificate": of(tmp_path / "made", "west", days)}  # type: ignore[arg-type]
     before = content(tmp_path / "east")
-    shown = isthmus("pair", altered(hosts["west"], tmp_path, **changes), tmp_path / "east" / "east.toml")
+    shown = isthmus("pair", altered(hosts["west"], **changes), tmp_path / "east" / "east.toml")
     assert shown.exit_code in (ExitCode.FAILED, ExitCode.CONFIGURATION)
     assert words in shown.stderr
     assert content(tmp_path / "east") == before
@@ -237,7 +237,8 @@ def test_a_line_that_was_cut(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, 
     assert "copy the whole line again" in shown.stderr
 
 
-def test_our_own_certificate_under_another_name(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
+@pytest.mark.usefixtures("hosts")
+def test_our_own_certificate_under_another_name(isthmus: Isthmus, tmp_path: Path) -> None:
     """What only the whole check finds takes back the certificate that was written for it."""
     make(tmp_path / "east" / "east", "west", days=(-1, 100))
     line = encode(Invitation("west", None, identity.read_der(tmp_path / "east" / "east.crt")))
@@ -259,6 +260,7 @@ def test_a_peer_that_is_known_by_name(isthmus: Isthmus, tmp_path: Path, hosts: d
     assert "recognises it by its name" in shown.stderr
 
 
+@pytest.mark.usefixtures("hosts")
 @pytest.mark.parametrize(
     ("name", "key"),
     [
@@ -266,12 +268,10 @@ def test_a_peer_that_is_known_by_name(isthmus: Isthmus, tmp_path: Path, hosts: d
         ("page", '[status]\ncertificate = "./page.crt"\nkey = "page.key"'),
     ],
 )
-def test_a_site_that_is_called_like_another_file(
-    isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str], name: str, key: str
-) -> None:
+def test_a_site_that_is_called_like_another_file(isthmus: Isthmus, tmp_path: Path, name: str, key: str) -> None:
     """Not even with --replace is a file replaced that stands there for something else, nor made where it is missing."""
     file = tmp_path / "east" / "east.toml"
-    file.write_text(file.read_text().replace(key.partition("\n")[0], key))
+    change(file, key.partition("\n")[0], key)
     line = encode(Invitation(name, None, of(tmp_path / "made", name, (-1, 100))))
     for there in (True, False):
         make(tmp_path / "east" / name, name)
@@ -290,14 +290,14 @@ def test_a_certificate_that_is_there_may_serve_others(isthmus: Isthmus, tmp_path
     isthmus("pair", hosts["west"], file)
     make(tmp_path / "east" / "page", "page")
     status = '[status]\ncertificate = "page.crt"\nkey = "page.key"\nclients = "west.crt"\n'
-    file.write_text(file.read_text().replace("[status]\n", status))
+    change(file, "[status]\n", status)
     shown = isthmus("pair", hosts["west"], file)
     assert (shown.exit_code, shown.stderr) == (0, "")
 
 
 def test_a_file_that_is_written_in_another_way(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
     file = tmp_path / "east" / "east.toml"
-    file.write_text(file.read_text().replace("[[peer]]", '[["peer"]]'))
+    change(file, "[[peer]]", '[["peer"]]')
     before = content(tmp_path / "east")
     shown = isthmus("pair", hosts["west"], file)
     assert shown.exit_code == ExitCode.FAILED
@@ -321,7 +321,7 @@ def test_what_is_to_be_written_by_hand_is_all_that_is_needed(
 
 
 def test_a_certificate_that_ends_soon_is_taken(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
-    line = altered(hosts["west"], tmp_path, certificate=of(tmp_path / "made", "west", (-1, 7)))
+    line = altered(hosts["west"], certificate=of(tmp_path / "made", "west", (-1, 7)))
     shown = isthmus("pair", line, tmp_path / "east" / "east.toml")
     assert shown.exit_code == 0
     soon = datetime.now(UTC) + timedelta(days=7)
@@ -368,17 +368,12 @@ def test_a_read_only_file_system(
     assert f"west.crt cannot be written: Read-only file system; mount {tmp_path}/east writable" in shown.stderr
 
 
-def test_a_full_disk(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str], full_disk: None) -> None:
     """It was said that None cannot be written, and that this user should be let."""
-
-    def full(descriptor: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", full)
     shown = isthmus("pair", hosts["west"], tmp_path / "east" / "east.toml")
     assert shown.exit_code == ExitCode.FAILED
-    full_disk = f"{tmp_path}/east cannot be written: No space left on device; make room there"
-    assert shown.stderr == f"isthmus: {full_disk}\n"
+    why = f"{tmp_path}/east cannot be written: No space left on device; make room there"
+    assert shown.stderr == f"isthmus: {why}\n"
 
 
 def test_who_is_ended_between_both_files_has_changed_neither(

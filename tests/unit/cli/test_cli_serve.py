@@ -24,7 +24,7 @@ from proxy.identity import generate
 from tests.integration.bed import forked
 from tests.nobody import NOBODY
 from tests.patience import PATIENCE, until
-from tests.unit.cli.conftest import Isthmus
+from tests.unit.cli.conftest import Isthmus, change
 
 Start = Callable[..., "subprocess.Popen[str]"]
 Ready = Callable[[Path], forked.Forked]
@@ -79,18 +79,6 @@ def walk(index):
 opening.problems = walk
 main()
 """
-
-
-@pytest.fixture
-def local_pair(pair: Path, free_port: Callable[[], int]) -> Path:
-    """The contract's files with addresses of this host."""
-    for site in ("east", "west"):
-        config = pair / f"{site}.toml"
-        text = config.read_text().replace("10GiB", "64MiB").replace("2GiB", "64MiB")
-        for address in ("198.18.0.1:4500", "198.18.0.2:4500", "127.0.0.1:3260"):
-            text = text.replace(address, f"127.0.0.1:{free_port()}")
-        config.write_text(text)
-    return pair
 
 
 @pytest.fixture
@@ -270,7 +258,7 @@ def test_an_address_in_use(local_pair: Path, key: str) -> None:
 def test_a_file_where_the_store_should_be(local_pair: Path, below: str) -> None:
     config = local_pair / "west.toml"
     (local_pair / "store").touch()
-    config.write_text(config.read_text().replace('path = "store"', f'path = "store{below}"'))
+    change(config, 'path = "store"', f'path = "store{below}"')
     ended = forked.isthmus("serve", str(config))
     assert ended.returncode == ExitCode.STORE
     path = local_pair / "store"

@@ -20,7 +20,7 @@ from proxy.cli.cells import WIDE, duration, rate, size
 from proxy.cli.report import BAR, MOST_STREAMS, report
 from proxy.cli.status import run
 from proxy.errors import ExitCode, OperatorError
-from tests.unit.cli.conftest import Isthmus, StatusSite
+from tests.unit.cli.conftest import Isthmus, StatusSite, status_port
 from tests.unit.cli.statuses import REASON, STATUS, anything, rendered, rows
 
 HEALTH: dict[str, Any] = {
@@ -267,7 +267,7 @@ def test_somebody_else_answers(
 @pytest.mark.parametrize("said", [b"SSH-2.0-server\r\n", b"\x15\x03\x03\0\x02\x02F"])
 def test_who_answers_speaks_something_else(isthmus: Isthmus, pair: Path, said: bytes) -> None:
     """What it said, with its line break, was told as the reason."""
-    port = int((pair / "east.toml").read_text().split('[status]\nlisten = "127.0.0.1:')[1].split('"')[0])
+    port = status_port(pair / "east.toml")
 
     def answer(listener: socket.socket) -> None:
         connection, _ = listener.accept()

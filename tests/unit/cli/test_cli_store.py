@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from dedupstore import container_file, open_store
 from dedupstore.fingerprint import fingerprint
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from proxy.errors import ExitCode
-from tests.unit.cli.conftest import OUTLINE, Isthmus, StatusSite
+from tests.unit.cli.conftest import NO_TOKEN, OUTLINE, Isthmus, StatusSite, change
 from tests.unit.dedupstore.stores import failing_but_for_the_superblock
 
 SIZE = 64 << 20
@@ -33,7 +34,7 @@ def open_west(pair: Path) -> ChunkStore:
 def filled(pair: Path) -> Path:
     """West's file, with some chunks in its store."""
     config = pair / "west.toml"
-    config.write_text(config.read_text().replace("10GiB", "64MiB"))
+    change(config, "10GiB", "64MiB")
     store = open_west(pair)
     for chunk in CHUNKS:
         store.put(fingerprint(chunk), chunk)
@@ -92,31 +93,24 @@ def test_stats_of_a_store_that_is_not_all_there_take_nothing_from_it(isthmus: Is
     assert isthmus("store", "verify", filled).stdout.startswith("Sound chunks: 20.")
 
 
-def test_stats_of_a_running_site(
-    isthmus: Isthmus, filled: Path, owner: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("owner")
+def test_stats_of_a_running_site(isthmus: Isthmus, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also for who cannot look into the store's directory."""
-    west = StatusSite(filled)
     monkeypatch.setattr(os, "listdir", forbidden)
-    try:
+    with closing(StatusSite(filled)) as west:
         west.answers({"site": "west", "store": {"mode": "disk", "chunks": 1234567}})
         assert json.loads(isthmus("store", "stats", filled, "--json").stdout)["chunks"] == 1234567
         assert west.paths == [OUTLINE]
         assert "1,234,567" in isthmus("store", "stats", filled).stdout
-    finally:
-        west.close()
 
 
 def test_a_running_site_that_refuses(isthmus: Isthmus, filled: Path) -> None:
-    west = StatusSite(filled)
-    try:
-        west.answers({"error": "a token is needed", "remedy": "send Authorization"}, 401)
+    with closing(StatusSite(filled)) as west:
+        west.answers(NO_TOKEN, 401)
         shown = isthmus("store", "stats", filled)
         assert shown.exit_code == ExitCode.FAILED
         words = f"a token is needed, and {filled} names none; name the file of the site's as status.token"
         assert shown.stderr.endswith(f"refuses /api/v1/status: {words}\n")
-    finally:
-        west.close()
 
 
 def test_stats_of_a_running_site_with_its_store_in_memory(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:

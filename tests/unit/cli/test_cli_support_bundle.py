@@ -14,7 +14,7 @@ import pytest
 from proxy.cli.secrets import REMOVED, Secrets
 from proxy.errors import ExitCode
 from tests.patience import until
-from tests.unit.cli.conftest import Isthmus, StatusSite
+from tests.unit.cli.conftest import Isthmus, StatusSite, change
 from tests.unit.cli.statuses import STATUS
 
 TOKEN = "0123456789abcdef-token"
@@ -86,7 +86,7 @@ def test_nothing_secret_is_in_it(isthmus: Isthmus, pair: Path, east: StatusSite,
     (pair / "token").chmod(0o600)
     file = pair / "east.toml"
     comment = "".join(f"# {line}\n" for line in key.splitlines())
-    file.write_text(file.read_text().replace("[status]\n", f'# {TOKEN}\n{comment}[status]\ncontrol_token = "token"\n'))
+    change(file, "[status]\n", f'# {TOKEN}\n{comment}[status]\ncontrol_token = "token"\n')
     east.answers(STATUS | {"alarms": [key, TOKEN]})
     isthmus("support-bundle", file, "-o", bundle)
     found = parts(bundle)
@@ -122,7 +122,7 @@ def test_where_the_log_may_be_is_said_if_it_is_not_found(
 def test_of_a_site_whose_listener_cannot_be_known(isthmus: Isthmus, pair: Path, bundle: Path) -> None:
     """Its certificate is missing: that is what the bundle is to tell, and costs nothing but the site's answers."""
     file = pair / "east.toml"
-    file.write_text(file.read_text().replace("[status]\n", '[status]\ncertificate = "none.crt"\nkey = "east.key"\n'))
+    change(file, "[status]\n", '[status]\ncertificate = "none.crt"\nkey = "east.key"\n')
     assert isthmus("support-bundle", file, "-o", bundle).exit_code == 0
     found = parts(bundle)
     assert f"status.json: missing: {pair / 'none.crt'} does not exist" in found["contents.txt"].decode()
@@ -301,7 +301,7 @@ def test_secrets_of_all_lengths(tmp_path: Path) -> None:
 def test_a_secret_in_place_of_its_files_path(isthmus: Isthmus, pair: Path, bundle: Path, line: str) -> None:
     """However wrong the file is otherwise, and whoever repeats it."""
     file = pair / "east.toml"
-    file.write_text(file.read_text().replace("[status]\n", f"[status]\n{line.replace('{}', TOKEN)}\n"))
+    change(file, "[status]\n", f"[status]\n{line.replace('{}', TOKEN)}\n")
     assert isthmus("support-bundle", file, "-o", bundle).exit_code == 0
     found = parts(bundle)
     assert b"[status]" in found["configuration.toml"]

@@ -8,7 +8,6 @@ import select
 import signal
 import struct
 import subprocess
-import sys
 import termios
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ from proxy.cli.fitting import Section, page
 from proxy.cli.watch_report import ASKED, sections
 from proxy.errors import ExitCode
 from tests.patience import PATIENCE
-from tests.unit.cli.conftest import OUTLINE, StatusSite
+from tests.unit.cli.conftest import OUTLINE, PROGRAM, StatusSite
 from tests.unit.cli.statuses import REASON, STATUS, anything, rendered
 
 TUNNEL = {"level": "critical", "loss": 0.013, "sent_bits_per_second": 1e6, "reasons": [REASON], "lanes": []}
@@ -149,7 +148,7 @@ def test_words_of_what_is_wrong_are_no_markup(words: str) -> None:
 
 
 def watching(config: Path) -> list[str]:
-    return [sys.executable, "-m", "proxy.cli", "status", str(config), "--watch"]
+    return [*PROGRAM, "status", str(config), "--watch"]
 
 
 @contextlib.contextmanager
@@ -169,8 +168,8 @@ def at_a_terminal(config: Path, kind: str = "xterm") -> Iterator[tuple["subproce
 
 
 def wait_for(ours: int, words: bytes) -> None:
-    """Read what the terminal is sent until it has these words, for a minute at most."""
-    seen, deadline = b"", time.monotonic() + 100
+    """Read what the terminal is sent until it has these words."""
+    seen, deadline = b"", time.monotonic() + PATIENCE
     while words not in seen:
         assert time.monotonic() < deadline, seen
         if select.select([ours], [], [], 1)[0]:
@@ -205,12 +204,9 @@ def test_at_a_terminal(pair: Path, east: StatusSite, end: Callable[["subprocess.
 def test_a_site_that_is_not_there_yet(pair: Path) -> None:
     with at_a_terminal(pair / "east.toml") as (_, ours):
         wait_for(ours, b"no status of site east")
-        site = StatusSite(pair / "east.toml")
-        site.answers(STATUS)
-        try:
+        with contextlib.closing(StatusSite(pair / "east.toml")) as site:
+            site.answers(STATUS)
             wait_for(ours, b"up 1 d 2 h")
-        finally:
-            site.close()
 
 
 def test_a_terminal_that_cannot_go_back_gets_a_page_below_the_other(pair: Path, east: StatusSite) -> None:
