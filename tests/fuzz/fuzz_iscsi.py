@@ -25,7 +25,7 @@ with atheris.instrument_imports(include=["proxy.iscsi"]):
     from proxy.iscsi.prediction import Predictor, Restorer
     from proxy.iscsi.record import DATA_MAX, SHORTEST_PDU, TAIL_MAX
     from proxy.iscsi.weaver import Weaver
-    from tests.unit.iscsi.sites import Cut, Pair
+    from tests.unit.iscsi.sites import Cut, OneForAll, Pair
 
 from tests.unit.iscsi.pdus import digests, login, login_answer, pdu
 
@@ -51,8 +51,7 @@ def full_feature(content: bytes) -> None:
     """The same after a login that agreed on digests as the first byte says."""
     pair = Pair()
     keys = digests(bool(content[:1] > b"\x55"), bool(content[:1] > b"\xaa"))
-    pair.out.send(login(keys))
-    pair.back.send(login_answer(keys))
+    pair.log_in(keys)
     exact(pair, content[1:])
 
 
@@ -106,23 +105,6 @@ def sections(content: bytes) -> None:
             assert Restorer().restore(b"".join(map(Predictor().predict, records)), 1 << 20) == records
             assert len(again) <= len(piece) + 50 * len(records)
         weaver.take(0.0)
-
-
-class OneForAll:
-    """Knows one portal for every other, or none."""
-
-    def __init__(self, portal: Portal | None) -> None:
-        self.portal = portal
-
-    def instead(self, named: Portal) -> Portal | None:
-        """The one."""
-        return self.portal
-
-    def replaced(self, number: int) -> None:
-        """Nobody is told."""
-
-    def passed(self, reason: str) -> None:
-        """Nobody is told."""
 
 
 def texts(content: bytes) -> None:

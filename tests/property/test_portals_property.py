@@ -11,7 +11,7 @@ from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import CONTINUED, FINAL, Opcode, Sender
 from proxy.iscsi.portals import Portal, PortalTexts, parse_portal
 from tests.unit.iscsi.pdus import digests, login, login_answer, pdu
-from tests.unit.iscsi.sites import Cut, Pair
+from tests.unit.iscsi.sites import Cut, OneForAll, Pair
 
 IPS = st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6))
 NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,20}(\.[a-z0-9-]{1,20}){0,3}", fullmatch=True)
@@ -20,29 +20,6 @@ TAGS = st.one_of(st.just(b""), st.integers(0, 65535).map(lambda tag: f",{tag}".e
 ADDRESSES = st.builds(lambda portal, tag: b"TargetAddress=" + str(portal).encode() + tag, PORTALS, TAGS)
 NOISE = st.binary(max_size=40).map(lambda pair: pair.replace(b"\0", b"="))
 TEXTS = st.lists(st.one_of(ADDRESSES, NOISE), max_size=8).map(lambda pairs: b"".join(pair + b"\0" for pair in pairs))
-
-
-class Nobody:
-    """Knows no portal."""
-
-    def instead(self, named: Portal) -> Portal | None:
-        return None
-
-    def replaced(self, number: int) -> None:
-        pass
-
-    def passed(self, reason: str) -> None:
-        pass
-
-
-class Same(Nobody):
-    """Has one for all."""
-
-    def __init__(self, portal: Portal) -> None:
-        self.portal = portal
-
-    def instead(self, named: Portal) -> Portal | None:
-        return self.portal
 
 
 def expected(pair: bytes, portal: Portal) -> bytes:
@@ -75,7 +52,7 @@ def test_every_split(text: bytes, cuts: list[int], portal: Portal) -> None:
     """Pairs that lie in one PDU are replaced; with nobody who knows a portal all is as it was."""
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     pieces = [text[at:end] for at, end in itertools.pairwise(edges)]
-    for portals in (Nobody(), Same(portal)):
+    for portals in (OneForAll(None), OneForAll(portal)):
         texts = PortalTexts(portals)
         out = []
         for at, piece in enumerate(pieces):
@@ -84,7 +61,7 @@ def test_every_split(text: bytes, cuts: list[int], portal: Portal) -> None:
         due, at = [], 0
         for pair in text.split(b"\0"):
             whole = not any(at < edge <= at + len(pair) for edge in edges[1:-1])
-            due.append(expected(pair, portal) if whole and isinstance(portals, Same) else pair)
+            due.append(expected(pair, portal) if whole and portals.portal else pair)
             at += len(pair) + 1
         assert b"".join(out) == b"\0".join(due)
 
@@ -92,7 +69,7 @@ def test_every_split(text: bytes, cuts: list[int], portal: Portal) -> None:
 @given(st.lists(TEXTS, min_size=1, max_size=4), st.booleans(), st.booleans(), PORTALS, st.integers(1, 400))
 def test_what_arrives_parses(texts: list[bytes], header: bool, data: bool, portal: Portal, size: int) -> None:
     """As an initiator would read it: every header and digest is right, no text is longer than it takes."""
-    pair = Pair(portals=Same(portal))
+    pair = Pair(portals=OneForAll(portal))
     keys = digests(header, data) + b"MaxRecvDataSegmentLength=512\0"
     initiator = Connection()
     sent, heard = Framer(initiator, Sender.INITIATOR), Framer(initiator, Sender.TARGET)

@@ -6,10 +6,11 @@ from typing import NamedTuple
 from proxy.iscsi.connection import Connection, Observer
 from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import Sender
-from proxy.iscsi.portals import NearPortals, PortalTexts
+from proxy.iscsi.portals import NearPortals, Portal, PortalTexts
 from proxy.iscsi.prediction import Predictor, Restorer
 from proxy.iscsi.span import Address, Spans, address_of
 from proxy.iscsi.weaver import Weaver
+from tests.unit.iscsi.pdus import login, login_answer
 
 
 class Span(NamedTuple):
@@ -33,6 +34,23 @@ class Cut(list[Span]):
 def byte_of(address: Address) -> int:
     """From the volume's start."""
     return address % address_of(1, 0)
+
+
+class OneForAll:
+    """Knows one portal for every other, or none."""
+
+    def __init__(self, portal: Portal | None) -> None:
+        self.portal = portal
+
+    def instead(self, named: Portal) -> Portal | None:
+        """The one."""
+        return self.portal
+
+    def replaced(self, number: int) -> None:
+        """Nobody is told."""
+
+    def passed(self, reason: str) -> None:
+        """Nobody is told."""
 
 
 class Direction:
@@ -114,6 +132,11 @@ class Pair:
         self.far = Connection(far)
         self.out = Direction(self.near, self.far, Sender.INITIATOR)
         self.back = Direction(self.far, self.near, Sender.TARGET, portals)
+
+    def log_in(self, keys: bytes = b"", more: bytes = b"") -> None:
+        """Both have these keys; the initiator alone has `more`."""
+        self.out.send(login(keys + more))
+        self.back.send(login_answer(keys))
 
     def direction(self, sender: Sender) -> Direction:
         """The one that this side sends by."""

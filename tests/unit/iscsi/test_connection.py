@@ -66,10 +66,8 @@ def test_digests_begin_after_the_last_login_response() -> None:
 
 def test_a_login_after_the_login_changes_nothing() -> None:
     pair = Pair()
-    pair.out.send(login())
-    pair.back.send(login_answer())
-    pair.out.send(login(digests(True, True)))
-    pair.back.send(login_answer(digests(True, True)))
+    pair.log_in()
+    pair.log_in(digests(True, True))
     assert not pair.near.header_digest
     assert not pair.far.data_digest
 
@@ -90,8 +88,7 @@ def test_a_login_of_many_pdus() -> None:
 def test_an_observer_is_told_of_each_command() -> None:
     listing = Listing()
     pair = Pair(listing)
-    pair.out.send(login(), now=0.0)
-    pair.back.send(login_answer(), now=0.0)
+    pair.log_in()
     pair.out.send(command(1, write_10(8, 8)), now=1.0)
     pair.out.send(command(2, read_10(16, 8)), now=2.0)
     pair.back.send(data_in(2, bytes(4096), status=True), now=3.0)
@@ -110,9 +107,7 @@ def test_a_status_with_data_passes_with_the_last_of_it(agreed: bool) -> None:
     """A slow line takes long for the data; before it is there, the initiator has no status."""
     near, far = Listing(), Listing()
     pair = Pair(near, far=far)
-    keys = digests(agreed, agreed)
-    pair.out.send(login(keys))
-    pair.back.send(login_answer(keys))
+    pair.log_in(digests(agreed, agreed))
     pair.out.send(command(1, read_10(0, 8), header_digest=agreed, data_digest=agreed), now=1.0)
     whole = data_in(1, bytes(4096), status=True, header_digest=agreed, data_digest=agreed)
     pair.back.send(whole[:3000], now=2.0)
@@ -130,8 +125,7 @@ def test_task_management_ends_tasks(function: int, dropped: set[int], answer: in
     """If the target says that it was carried out (11.6.1)."""
     listing = Listing()
     pair = Pair(listing)
-    pair.out.send(login())
-    pair.back.send(login_answer())
+    pair.log_in()
     for tag in (1, 2, 3):
         pair.out.send(command(tag, write_10(0, 1)))
     pair.out.send(command(4, write_10(0, 1), lun=1))
@@ -146,8 +140,7 @@ def test_functions_are_bounded() -> None:
     """Of too many that are under way at once the tasks that they end are not noticed; what follows is."""
     listing = Listing()
     pair = Pair(listing)
-    pair.out.send(login())
-    pair.back.send(login_answer())
+    pair.log_in()
     resets = [pdu(Opcode.TASK_MANAGEMENT | 0x40, 0x80 | 7, tag=tag) for tag in range(1000)]
     answers = [pdu(Opcode.TASK_MANAGEMENT_RESPONSE, tag=tag) for tag in range(1000)]
     pair.out.send(command(1, write_10(0, 1)))

@@ -36,9 +36,7 @@ SECRET = b"0x1f9c3a5577secret"
 
 def logged_in(*, header_digest: bool = False, data_digest: bool = False) -> Pair:
     pair = Pair()
-    keys = digests(header_digest, data_digest)
-    pair.out.send(login(keys))
-    pair.back.send(login_answer(keys))
+    pair.log_in(digests(header_digest, data_digest))
     pair.out.spans.clear()
     pair.back.spans.clear()
     return pair
@@ -271,9 +269,7 @@ def test_a_pdu_that_does_not_exist(first: int) -> None:
 
 def test_markers_hide_pdus() -> None:
     pair = Pair()
-    keys = text(OFMarker="Yes", IFMarker="No")
-    pair.out.send(login(keys))
-    pair.back.send(login_answer(keys))
+    pair.log_in(text(OFMarker="Yes", IFMarker="No"))
     assert pair.out.send(pdu(Opcode.NOP_OUT)) == pdu(Opcode.NOP_OUT)
     assert pair.out.framer.fallen == "markers were agreed on"
 
@@ -328,21 +324,11 @@ def test_secrets_are_in_no_words_about_it() -> None:
     assert SECRET.decode() not in f"{vars(pair.near.keys)} {vars(pair.out.framer)}"
 
 
-def agreed_on(keys: bytes, answer: bytes) -> Pair:
-    pair = Pair()
-    pair.out.send(login(keys))
-    pair.back.send(login_answer(answer))
-    return pair
-
-
-@pytest.mark.parametrize(
-    "answer",
-    ["Y-org.example.c32", "CRC32C,None", "crc32c", " CRC32C"],
-)
+@pytest.mark.parametrize("answer", ["Y-org.example.c32", "CRC32C,None", "crc32c", " CRC32C"])
 def test_a_digest_that_is_not_known_makes_both_directions_fall_back(answer: str) -> None:
     """At once, from the first PDU that has it; 13.1."""
-    keys = text(HeaderDigest=answer, DataDigest="None")
-    pair = agreed_on(keys, keys)
+    pair = Pair()
+    pair.log_in(text(HeaderDigest=answer, DataDigest="None"))
     for direction, whole in ((pair.out, command(1, INQUIRY) + b"dgst"), (pair.back, response(1) + b"dgst")):
         assert direction.send(whole) == whole
         assert direction.framer.fallen == "a digest that is neither None nor CRC32C"
@@ -353,8 +339,7 @@ def test_a_login_text_that_is_too_long_to_be_looked_at() -> None:
     for _ in range(TEXT_MAX // 8000 + 1):
         pair.out.send(login(text(**{"X-a": "a" * 8000}), first=0x44))
         pair.back.send(login_answer(first=0x04))
-    pair.out.send(login(digests(True, True)))
-    pair.back.send(login_answer(digests(True, True)))
+    pair.log_in(digests(True, True))
     whole = command(1, INQUIRY, header_digest=True)
     assert pair.out.send(whole) == whole
     assert pair.out.framer.fallen == "a login text longer than is looked at"

@@ -1,5 +1,7 @@
 """Portal addresses in the texts of targets: which are found, what replaces them, and that nothing else changes."""
 
+from typing import Any
+
 import pytest
 
 from proxy.iscsi.keys import VALUE_MAX
@@ -7,7 +9,7 @@ from proxy.iscsi.pdu import CONTINUED, FINAL, Opcode
 from proxy.iscsi.portals import Portal, PortalTexts, parse_portal
 from proxy.iscsi.record import DATA_MAX
 from tests.unit.iscsi.pdus import digests, login, login_answer, pdu, text
-from tests.unit.iscsi.sites import Direction, Pair
+from tests.unit.iscsi.sites import Pair
 
 FAR, NEAR = Portal("10.1.0.5", 3260), Portal("127.0.0.1", 33261)
 MOST = 8192
@@ -31,6 +33,27 @@ class Map:
 
     def passed(self, reason: str) -> None:
         self.reasons.append(reason)
+
+
+def header(first: int) -> bytes:
+    return pdu(Opcode.TEXT_RESPONSE, first)
+
+
+def rewritten(portals: Map, content: bytes, most: int = MOST) -> bytes:
+    return PortalTexts(portals).rewritten(header(FINAL), content, most)
+
+
+def discovering(portals: Map, agreed: bool, **keys: str) -> Pair:
+    """After a login."""
+    pair = Pair(portals=portals)
+    pair.log_in(digests(agreed, agreed), text(SessionType="Discovery", **keys))
+    assert pair.near.full_feature
+    return pair
+
+
+def answer(data: bytes, agreed: bool = False, **more: Any) -> bytes:
+    """A Text Response, with digests if they are agreed on."""
+    return pdu(Opcode.TEXT_RESPONSE, data=data, header_digest=agreed, data_digest=agreed, **more)
 
 
 @pytest.mark.parametrize(
@@ -140,14 +163,7 @@ def test_a_pdu_around_another_text_is_right(agreed: bool) -> None:
     pair = discovering(portals, agreed)
     for before, after in (("10.1.0.5", "127.0.0.1:33261"), ("array,1", "h:1,1"), ("10.1.0.6", "10.1.0.6")):
         sent, due = (
-            pdu(
-                Opcode.TEXT_RESPONSE,
-                tag=7,
-                data=text(TargetName="t", TargetAddress=address),
-                additional=bytes(8),
-                header_digest=agreed,
-                data_digest=agreed,
-            )
+            answer(text(TargetName="t", TargetAddress=address), agreed, tag=7, additional=bytes(8))
             for address in (before, after)
         )
         assert pair.back.send(sent, 11) == due
@@ -165,8 +181,8 @@ def test_what_the_initiator_takes_counts() -> None:
     portals = Map()
     pair = discovering(portals, False, MaxRecvDataSegmentLength="512")
     small, large = (text(TargetAddress="10.1.0.5", TargetName="x" * length) for length in (400, 474))
-    assert b"127.0.0.1:33261" in pair.back.send(pdu(Opcode.TEXT_RESPONSE, data=small))
-    assert pair.back.send(pdu(Opcode.TEXT_RESPONSE, data=large)) == pdu(Opcode.TEXT_RESPONSE, data=large)
+    assert b"127.0.0.1:33261" in pair.back.send(answer(small))
+    assert pair.back.send(answer(large)) == answer(large)
     assert "512" in portals.reasons[0]
 
 
@@ -179,14 +195,14 @@ def test_what_the_initiator_takes_counts() -> None:
         pytest.param({"data": text(TargetAddress="10.1.0.5") + bytes(256 << 10)}, id="too long"),
     ],
 )
-def test_what_is_not_as_computed_passes(spoilt: dict[str, object]) -> None:
+def test_what_is_not_as_computed_passes(spoilt: dict[str, Any]) -> None:
     """The array's own check still works; the operator is told."""
     portals = Map()
     pair = discovering(portals, True)
     data = text(TargetAddress="10.1.0.5:32600")
     assert len(data) % 4
-    arguments = {"data": data, "header_digest": True, "data_digest": True, **spoilt}
-    whole = pdu(Opcode.TEXT_RESPONSE, **arguments)  # type: ignore[arg-type]
+    spoilt = {"data": data} | spoilt
+    whole = answer(agreed=True, **spoilt)
     assert pair.back.send(whole) == whole
     assert len(portals.reasons) == 1
     assert portals.asked == []
@@ -201,13 +217,7 @@ def test_a_long_text(more: int, agreed: bool, size: int) -> None:
     pair = discovering(portals, agreed, MaxRecvDataSegmentLength="262144")
     names = [text(TargetName=f"iqn.2024-01.org.example:{number:04}") for number in range(500)] + [bytes(more)]
     sent, due = (
-        pdu(
-            Opcode.TEXT_RESPONSE,
-            data=text(TargetAddress=address).join(names),
-            header_digest=agreed,
-            data_digest=agreed,
-        )
-        for address in ("10.1.0.5:3260,1", "127.0.0.1:33261,1")
+        answer(text(TargetAddress=address).join(names), agreed) for address in ("10.1.0.5:3260,1", "127.0.0.1:33261,1")
     )
     assert len(sent) > DATA_MAX
     for _ in range(2):
@@ -221,12 +231,7 @@ def test_a_long_text(more: int, agreed: bool, size: int) -> None:
 def test_a_long_text_that_ends_with_its_connection(missing: int) -> None:
     """All that came is delivered, as it was."""
     pair = discovering(Map(), True)
-    whole = pdu(
-        Opcode.TEXT_RESPONSE,
-        data=text(TargetAddress="10.1.0.5") + bytes(DATA_MAX),
-        header_digest=True,
-        data_digest=True,
-    )
+    whole = answer(text(TargetAddress="10.1.0.5") + bytes(DATA_MAX), True)
     assert pair.back.send(whole[:-missing], 1000) + pair.back.finish() == whole[:-missing]
 
 
@@ -237,7 +242,7 @@ def test_a_target_that_stops_within_a_long_text(cut: int, agreed: bool) -> None:
     portals = Map()
     pair = discovering(portals, agreed, MaxRecvDataSegmentLength="262144")
     data = text(TargetAddress="10.1.0.5") + bytes(DATA_MAX + 1)
-    whole = pdu(Opcode.TEXT_RESPONSE, data=data, header_digest=agreed, data_digest=agreed)
+    whole = answer(data, agreed)
     came = whole[:cut]
     assert pair.back.send(came, 1000) == b""
     assert pair.back.weaver.gathered
@@ -245,7 +250,7 @@ def test_a_target_that_stops_within_a_long_text(cut: int, agreed: bool) -> None:
     assert came.startswith(let_go)
     assert let_go + pair.back.send(whole[cut:], 1000) == whole
     assert portals.reasons == [f"a text of {len(data)} bytes is not looked at: the target stopped within it"]
-    again = pdu(Opcode.TEXT_RESPONSE, data=data, header_digest=agreed, data_digest=agreed)
+    again = answer(data, agreed)
     assert b"127.0.0.1:33261" in pair.back.send(again, 1000)
 
 
@@ -255,26 +260,6 @@ def test_other_pdus_and_the_other_direction_are_left_alone() -> None:
     named = text(TargetAddress="10.1.0.5")
     for opcode in set(Opcode) - {Opcode.TEXT_RESPONSE, Opcode.LOGIN_RESPONSE, Opcode.LOGIN_REQUEST}:
         direction = pair.back if opcode & 0x20 else pair.out
-        assert carried(direction, pdu(opcode, data=named))
+        whole = pdu(opcode, data=named)
+        assert direction.send(whole) == whole
     assert portals.asked == []
-
-
-def header(first: int) -> bytes:
-    return pdu(Opcode.TEXT_RESPONSE, first)
-
-
-def rewritten(portals: Map, content: bytes, most: int = MOST) -> bytes:
-    return PortalTexts(portals).rewritten(header(FINAL), content, most)
-
-
-def discovering(portals: Map, agreed: bool, **keys: str) -> Pair:
-    """After a login."""
-    pair = Pair(portals=portals)
-    pair.out.send(login(digests(agreed, agreed) + text(SessionType="Discovery", **keys)))
-    pair.back.send(login_answer(digests(agreed, agreed)))
-    assert pair.near.full_feature
-    return pair
-
-
-def carried(direction: Direction, whole: bytes) -> bool:
-    return direction.send(whole) == whole

@@ -7,13 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.iscsi.errors import RecordError
-from proxy.iscsi.pdu import Opcode
 from proxy.iscsi.prediction import NEW, PLACES, TASKS, Predictor, Restorer
 from proxy.iscsi.record import AS_IS, DATA_MAX, PAYLOAD, PLAIN, TAIL
 from tests.unit.iscsi.pdus import command, data_out, pdu, write_10
 from tests.unit.reduction.sites import noise
-
-NOP = b"\0" + pdu(Opcode.NOP_OUT)
 
 
 def steady(predictor: Predictor, steps: int) -> list[bytes]:
