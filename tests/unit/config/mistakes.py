@@ -17,3 +17,4 @@ def one_mistake(key: str, wrong: str, remedy: str) -> Iterator[None]:
     assert mistake.key == key
     assert wrong in mistake.wrong
     assert remedy in mistake.remedy
+    assert str(mistake).startswith(key)

@@ -1,20 +1,12 @@
 """What of a changed file a running site takes over, what awaits a restart, and which connections it ends."""
 
-from pathlib import Path
-
 import pytest
 
 from proxy.config.difference import difference, ending
-from proxy.config.loading import parse
-from proxy.config.model import SiteConfig
 from tests.unit.config.contract import EAST
+from tests.unit.config.texts import NORTH, read
 
-NORTH = '\n[[peer]]\nname = "north"\naddress = "198.18.0.3:4500"\ncertificate = "north.crt"\n'
 EXPORT = '\n[[export]]\nname = "home"\naddress = "10.1.0.5:3260"\npeers = ["west", "north"]\n'
-
-
-def read(text: str) -> SiteConfig:
-    return parse(text.encode(), Path("/etc/isthmus/east.toml"), files=False)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from proxy.config.loading import load
 from proxy.config.mistakes import ConfigError
 from tests.certificates import make
+from tests.patience import PATIENCE
 from tests.unit.config.contract import EAST
 from tests.unit.config.mistakes import one_mistake
 
@@ -98,7 +99,9 @@ def test_what_is_missing_can_be_made_by_what_is_said(tmp_path: Path) -> None:
         load(path)
     (mistake,) = caught.value.mistakes
     assert (mistake.key, mistake.remedy.count("subjectAltName=IP:198.18.0.1")) == ("status.certificate", 1)
-    subprocess.run(mistake.remedy.partition("make both: ")[2].split(), check=True, capture_output=True, timeout=60)
+    subprocess.run(
+        mistake.remedy.partition("make both: ")[2].split(), check=True, capture_output=True, timeout=PATIENCE
+    )
     assert load(path).status.key == tmp_path / "listener.key"
 
 

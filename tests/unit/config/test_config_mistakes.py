@@ -8,9 +8,8 @@ import pytest
 from proxy.config.loading import load, parse
 from proxy.config.mistakes import ConfigError, Mistake
 from tests.unit.config.contract import EAST, WEST
-
-FORWARD = '[[forward]]\nname = "two"\nlisten = "127.0.0.1:3261"\npeer = "west"\nexport = "array"\n'
-EXPORT = '[[export]]\nname = "array"\naddress = "10.0.0.1:3260"\npeers = ["west"]\n'
+from tests.unit.config.mistakes import one_mistake
+from tests.unit.config.texts import EXPORT, FORWARD, NORTH, NOWHERE, read
 
 
 def change(old: str, new: str) -> str:
@@ -18,9 +17,10 @@ def change(old: str, new: str) -> str:
     return EAST.replace(old, new)
 
 
-def mistakes_in(text: str, directory: Path, *, files: bool = False) -> tuple[Mistake, ...]:
+def mistakes_in(text: str) -> tuple[Mistake, ...]:
+    """Also in the files that it names."""
     with pytest.raises(ConfigError) as caught:
-        parse(text.encode(), directory / "site.toml", files=files)
+        parse(text.encode(), NOWHERE)
     return caught.value.mistakes
 
 
@@ -246,12 +246,9 @@ ONE = [
 
 
 @pytest.mark.parametrize(("text", "key", "wrong", "remedy"), [case[1:] for case in ONE], ids=[case[0] for case in ONE])
-def test_one_mistake(tmp_path: Path, text: str, key: str, wrong: str, remedy: str) -> None:
-    (mistake,) = mistakes_in(text, tmp_path)
-    assert mistake.key == key
-    assert wrong in mistake.wrong
-    assert remedy in mistake.remedy
-    assert str(mistake).startswith(key)
+def test_one_mistake(text: str, key: str, wrong: str, remedy: str) -> None:
+    with one_mistake(key, wrong, remedy):
+        read(text)
 
 
 WHOLE = [
@@ -299,12 +296,12 @@ def test_a_file_that_is_something_else(tmp_path: Path) -> None:
         load(tmp_path / "big")
 
 
-def test_an_empty_file_says_all_that_is_needed(tmp_path: Path) -> None:
-    keys = [mistake.key for mistake in mistakes_in("", tmp_path)]
+def test_an_empty_file_says_all_that_is_needed() -> None:
+    keys = [mistake.key for mistake in mistakes_in("")]
     assert keys == ["site.name", "identity.certificate", "identity.key", "peer"]
 
 
-def test_all_mistakes_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_at_once() -> None:
     """Those of single values, of keys together and of files; a mistake in one key hides none in its neighbours."""
     text = """
         top = 1
@@ -337,7 +334,7 @@ def test_all_mistakes_at_once(tmp_path: Path) -> None:
         address = "10.0.0.1:3260"
         peers = ["West", "eest", 5]
     """
-    found = {mistake.key: mistake.wrong for mistake in mistakes_in(text, tmp_path, files=True)}
+    found = {mistake.key: mistake.wrong for mistake in mistakes_in(text)}
     assert list(found) == [
         "site.nmae",
         "identity.certificate",
@@ -386,17 +383,18 @@ def test_the_message_shows_key_value_wrong_and_remedy(tmp_path: Path) -> None:
         ("0x" + "f" * 8000, "(too large to show)"),
     ],
 )
-def test_values_are_shown_short_and_harmless(tmp_path: Path, value: str, shown: str) -> None:
-    (mistake,) = mistakes_in(EAST + f"[log]\nlevel = {value}\n", tmp_path)
+def test_values_are_shown_short_and_harmless(value: str, shown: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read(EAST + f"[log]\nlevel = {value}\n")
+    (mistake,) = caught.value.mistakes
     assert str(mistake).splitlines()[0] == f"log.level = {shown}"
 
 
-def test_keys_are_shown_harmless(tmp_path: Path) -> None:
-    (mistake,) = mistakes_in(EAST + '"\\u001b[31m" = 1\n', tmp_path)
-    assert mistake.key == r"forward[0].\x1b[31m"
+def test_keys_are_shown_harmless() -> None:
+    with one_mistake(r"forward[0].\x1b[31m", "not a known key", "known here"):
+        read(EAST + '"\\u001b[31m" = 1\n')
 
 
-def test_a_peer_may_be_dialled_by_a_forward_to_another(tmp_path: Path) -> None:
-    north = '[[peer]]\nname = "north"\naddress = "127.0.0.1:3260"\ncertificate = "north.crt"\n'
-    parsed = parse((EAST + north).encode(), tmp_path / "site.toml", files=False)
+def test_a_peer_may_be_dialled_by_a_forward_to_another() -> None:
+    parsed = read(EAST + NORTH.replace("198.18.0.3:4500", "127.0.0.1:3260"))
     assert [str(peer.address) for peer in parsed.peers] == ["198.18.0.2:4500", "127.0.0.1:3260"]

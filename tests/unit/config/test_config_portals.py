@@ -1,50 +1,43 @@
 """What forwards stand for and open on demand, and ranges of exports: how they are written, and mistakes in them."""
 
 from ipaddress import ip_network
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.config.addresses import Address
-from proxy.config.loading import parse
 from proxy.config.mistakes import ConfigError
 from proxy.config.ranges import PORTS_MAX, AddressRange, PortRange, parse_ports, parse_range
 from tests.unit.config.contract import EAST, WEST
 from tests.unit.config.mistakes import one_mistake
+from tests.unit.config.texts import EXPORT, FORWARD, NORTH, read
 
-NOWHERE = Path("nowhere/site.toml")
 RANGE = 'range = "10.1.0.0/24"\n'
 PORTS = 'ports = "3261-3276"\n'
-OTHER = '[[forward]]\nname = "two"\nlisten = "127.0.0.1:3360"\npeer = "west"\nexport = "array"\n'
-LOOP = EAST + '[[export]]\nname = "back"\naddress = "10.0.0.1:3260"\npeers = ["west"]\n'
+OTHER = FORWARD.replace("3261", "3360")
 
 
 def test_all_that_may_be_said() -> None:
-    east = parse(
-        (EAST + 'portal = "10.1.0.5:3260"\nrewrite = false\nidle = "5m"\n' + RANGE + PORTS).encode(),
-        NOWHERE,
-        files=False,
-    )
+    east = read(EAST + 'portal = "10.1.0.5:3260"\nrewrite = false\nidle = "5m"\n' + RANGE + PORTS)
     (forward,) = east.forwards
     assert forward.portal == Address("10.1.0.5", 3260)
     assert forward.range == AddressRange(ip_network("10.1.0.0/24"), 3260)
     assert forward.ports == PortRange(3261, 3276)
     assert (forward.rewrite, forward.idle) == (False, 300)
-    (export,) = parse((WEST + RANGE.replace("24", "24:860")).encode(), NOWHERE, files=False).exports
+    (export,) = read(WEST + RANGE.replace("24", "24:860")).exports
     assert export.range == AddressRange(ip_network("10.1.0.0/24"), 860)
 
 
 def test_transparent() -> None:
     """With a range and without ports, also where nobody looks at the bytes."""
     text = EAST + 'transparent = true\nprotocol = "tcp"\n' + RANGE
-    (forward,) = parse(text.encode(), NOWHERE, files=False).forwards
+    (forward,) = read(text).forwards
     assert (forward.transparent, forward.range) == (True, AddressRange(ip_network("10.1.0.0/24"), 3260))
 
 
 def test_defaults() -> None:
-    (forward,) = parse(EAST.encode(), NOWHERE, files=False).forwards
+    (forward,) = read(EAST).forwards
     assert (forward.rewrite, forward.portal, forward.range, forward.ports) == (True, None, None, None)
     assert forward.transparent is False
 
@@ -90,13 +83,13 @@ def test_defaults() -> None:
             "ports of its own",
         ),
         (
-            LOOP + 'range = "127.0.0.0/24"\n',
+            EAST + EXPORT + 'range = "127.0.0.0/24"\n',
             "export[0].range",
             "forward[0].listen of this site, which leads on to a peer",
             "network",
         ),
         (
-            EAST + RANGE + PORTS + LOOP.removeprefix(EAST) + 'range = "127.0.0.0/24:3262"\n',
+            EAST + RANGE + PORTS + EXPORT + 'range = "127.0.0.0/24:3262"\n',
             "export[0].range",
             "forward[0].ports of this site, which leads on to a peer",
             "network",
@@ -105,16 +98,15 @@ def test_defaults() -> None:
 )
 def test_each_mistake_is_named(text: str, key: str, wrong: str, remedy: str) -> None:
     with one_mistake(key, wrong, remedy):
-        parse(text.encode(), NOWHERE, files=False)
+        read(text)
 
 
 def test_what_is_no_mistake() -> None:
     """The same portal of another peer, the same ports at another address, a loop's network with another port."""
-    north = '[[peer]]\nname = "north"\naddress = "198.18.0.3:4500"\ncertificate = "north.crt"\n'
     same = 'portal = "10.1.0.5:3260"\n' + RANGE + PORTS
     other = OTHER.replace('"west"', '"north"').replace("127.0.0.1", "127.0.0.2")
-    text = EAST + same + north + other + same + LOOP.removeprefix(EAST) + 'range = "127.0.0.0/24:860"\n'
-    assert len(parse(text.encode(), NOWHERE, files=False).forwards) == 2
+    text = EAST + same + NORTH + other + same + EXPORT + 'range = "127.0.0.0/24:860"\n'
+    assert len(read(text).forwards) == 2
 
 
 def both_ways(address: str) -> str:
@@ -124,13 +116,13 @@ def both_ways(address: str) -> str:
 
 
 def test_who_listens_on_all_addresses_may_export_another_hosts() -> None:
-    assert parse(both_ways("192.0.2.5:3260").encode(), NOWHERE, files=False).exports
+    assert read(both_ways("192.0.2.5:3260")).exports
 
 
 @pytest.mark.parametrize("address", ["127.0.0.9:3260", "0.0.0.0:3260", "198.18.0.1:3260"])
 def test_who_listens_on_all_addresses_does_not_export_one_of_them(address: str) -> None:
     with pytest.raises(ConfigError, match="of this site, which leads on to a peer"):
-        parse(both_ways(address).encode(), NOWHERE, files=False)
+        read(both_ways(address))
 
 
 @pytest.mark.parametrize("text", ["10.1.0.0/255.255.255.0", "10.1.0.0/0.0.0.255", "10.1.0.0/", "10.1.0.0", "10.1.0/24"])

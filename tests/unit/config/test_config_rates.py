@@ -1,26 +1,17 @@
 """Mistakes with priorities, guarantees, caps, marks and timetables: each names key, what is wrong, remedy."""
 
-from pathlib import Path
-
 import pytest
 
-from proxy.config.loading import parse
 from proxy.config.mistakes import ConfigError
 from tests.unit.config.contract import EAST
 from tests.unit.config.mistakes import one_mistake
+from tests.unit.config.texts import EXPORT, NORTH, of_peer, read
 
-NOWHERE = Path("nowhere/site.toml")
-PEER = 'certificate = "west.crt"\n'
-EXPORT = '[[export]]\nname = "array"\naddress = "10.0.0.1:3260"\npeers = ["west"]\n'
 DAY = 'from = "08:00"\nto = "18:00"\nrate = "10Mbit"\n'
 
 
-def peer(text: str) -> str:
-    return EAST.replace(PEER, PEER + text)
-
-
 def table(*entries: str) -> str:
-    return peer("".join(f"[[peer.schedule]]\n{entry}" for entry in entries))
+    return of_peer("".join(f"[[peer.schedule]]\n{entry}" for entry in entries))
 
 
 ONE = [
@@ -44,7 +35,7 @@ ONE = [
     ("export, too", EAST + EXPORT + 'guarantee = "1"\n', "export[0].guarantee", "is not a rate", '"45Mbit"'),
     (
         "promised more than the peer's rate",
-        peer('rate = "10Mbit"\n') + 'guarantee = "6Mbit"\n' + EXPORT + 'guarantee = "6Mbit"\n',
+        of_peer('rate = "10Mbit"\n') + 'guarantee = "6Mbit"\n' + EXPORT + 'guarantee = "6Mbit"\n',
         "peer[0].rate",
         "less than what forwards and exports of west are guaranteed together (12Mbit)",
         "lower guarantee",
@@ -56,7 +47,13 @@ ONE = [
         "guaranteed together (11Mbit)",
         "raise it",
     ),
-    ("schedule is a table", peer(f"[peer.schedule]\n{DAY}"), "peer[0].schedule", "list of tables", "[[peer.schedule]]"),
+    (
+        "schedule is a table",
+        of_peer(f"[peer.schedule]\n{DAY}"),
+        "peer[0].schedule",
+        "list of tables",
+        "[[peer.schedule]]",
+    ),
     (
         "missing time",
         table('from = "08:00"\nrate = "1Mbit"\n'),
@@ -88,17 +85,17 @@ ONE = [
 @pytest.mark.parametrize(("text", "key", "wrong", "remedy"), [case[1:] for case in ONE], ids=[case[0] for case in ONE])
 def test_one_mistake(text: str, key: str, wrong: str, remedy: str) -> None:
     with one_mistake(key, wrong, remedy):
-        parse(text.encode(), NOWHERE, files=False)
+        read(text)
 
 
 def test_all_that_may_be_said() -> None:
     text = (
-        peer(f'rate = "45Mbit"\n[[peer.schedule]]\n{DAY}[[peer.schedule]]\ndays = "sun"\n{DAY.replace("18", "19")}')
+        of_peer(f'rate = "45Mbit"\n[[peer.schedule]]\n{DAY}[[peer.schedule]]\ndays = "sun"\n{DAY.replace("18", "19")}')
         + 'priority = "high"\nguarantee = "6Mbit"\nmaximum = "20Mbit"\nburst = "64KiB"\ndscp = "af21"\n'
         + EXPORT
         + 'priority = "low"\nguarantee = "4Mbit"\ndscp = 8\n'
     )
-    site = parse(text.encode(), NOWHERE, files=False)
+    site = read(text)
     (forward,), (export,) = site.forwards, site.exports
     assert (forward.priority, forward.guarantee, forward.maximum) == ("high", 6_000_000, 20_000_000)
     assert (forward.burst, forward.dscp) == (65536, 18)
@@ -111,13 +108,14 @@ def test_all_that_may_be_said() -> None:
 )
 def test_names_of_marks(name: str, number: int) -> None:
     """RFC 4594, table 3, and RFC 8622."""
-    site = parse((EAST + f'dscp = "{name}"\n').encode(), NOWHERE, files=False)
+    site = read(EAST + f'dscp = "{name}"\n')
     assert site.forwards[0].dscp == number
 
 
 def test_a_guarantee_of_an_export_counts_for_each_of_its_peers() -> None:
-    other = '[[peer]]\nname = "north"\naddress = "198.18.0.3:4500"\ncertificate = "n.crt"\nrate = "5Mbit"\n'
-    text = peer(other) + EXPORT.replace('["west"]', '["west", "north"]') + 'guarantee = "6Mbit"\n'
+    text = (
+        of_peer(NORTH + 'rate = "5Mbit"\n') + EXPORT.replace('["west"]', '["west", "north"]') + 'guarantee = "6Mbit"\n'
+    )
     with pytest.raises(ConfigError) as caught:
-        parse(text.encode(), NOWHERE, files=False)
+        read(text)
     assert [mistake.key for mistake in caught.value.mistakes] == ["peer[1].rate"]

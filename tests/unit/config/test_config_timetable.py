@@ -1,18 +1,15 @@
 """Days, times of day, and which rate of a peer holds when."""
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pytest
 
-from proxy.config.loading import parse
 from proxy.config.model import Peer
 from proxy.config.timetable import Span, parse_clock, parse_days
-from tests.unit.config.contract import EAST
+from tests.unit.config.texts import of_peer, read
 
 MONDAY = datetime(2026, 3, 23)
-PEER = 'certificate = "west.crt"\n'
 
 
 def at(day: int, time: str) -> datetime:
@@ -21,8 +18,7 @@ def at(day: int, time: str) -> datetime:
 
 
 def peer_with(text: str) -> Peer:
-    content = EAST.replace(PEER, PEER + text)
-    return parse(content.encode(), Path("nowhere/site.toml"), files=False).peers[0]
+    return read(of_peer(text)).peers[0]
 
 
 @pytest.mark.parametrize(
@@ -108,10 +104,10 @@ def test_past_midnight_it_is_still_the_day_on_which_it_began() -> None:
     assert peer.rate_at(at(4, "05:59")) is None
 
 
-def changes(peer: Peer, begin: datetime, hours: int, zone: ZoneInfo) -> list[str]:
-    """The local times at which another rate begins to hold."""
+def changes(peer: Peer, begin: datetime, zone: ZoneInfo) -> list[str]:
+    """The local times within four hours at which another rate begins to hold."""
     found, last = [], None
-    for minute in range(hours * 60):
+    for minute in range(4 * 60):
         local = (begin + timedelta(minutes=minute)).astimezone(zone)
         if (rate := peer.rate_at(local)) != last:
             found.append(f"{local:%H:%M %z} {(rate or 0) // 1_000_000}")
@@ -131,14 +127,14 @@ def test_clocks_are_set_forward(berlin: ZoneInfo) -> None:
     """29 March 2026: after 01:59 comes 03:00. What begins at 02:30 begins then."""
     peer = peer_with('rate = "9Mbit"\n[[peer.schedule]]\nfrom = "02:30"\nto = "03:30"\nrate = "1Mbit"\n')
     begin = datetime(2026, 3, 29, 0, 0, tzinfo=UTC)
-    assert changes(peer, begin, 4, berlin) == ["01:00 +0100 9", "03:00 +0200 1", "03:30 +0200 9"]
+    assert changes(peer, begin, berlin) == ["01:00 +0100 9", "03:00 +0200 1", "03:30 +0200 9"]
 
 
 def test_clocks_are_set_back(berlin: ZoneInfo) -> None:
     """25 October 2026: after 02:59 comes 02:00 again."""
     peer = peer_with('rate = "9Mbit"\n[[peer.schedule]]\nfrom = "02:30"\nto = "03:30"\nrate = "1Mbit"\n')
     begin = datetime(2026, 10, 24, 23, 30, tzinfo=UTC)
-    assert changes(peer, begin, 4, berlin) == [
+    assert changes(peer, begin, berlin) == [
         "01:30 +0200 9",
         "02:30 +0200 1",
         "02:00 +0100 9",

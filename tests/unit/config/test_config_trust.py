@@ -9,10 +9,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from proxy.config.loading import load
 from proxy.config.mistakes import ConfigError
-from proxy.identity import generate
 from tests.certificates import CLIENT, SERVER, make, write_key
 from tests.unit.config.contract import EAST, WEST
 from tests.unit.config.mistakes import one_mistake
+from tests.unit.config.texts import NORTH
 
 Spoil = Callable[[Path], object]
 
@@ -204,8 +204,7 @@ def test_a_waited_for_peer_has_to_be_a_client(pair: Path) -> None:
 
 
 def test_two_peers_with_one_key(pair: Path) -> None:
-    second = '[[peer]]\nname = "north"\naddress = "198.18.0.3:4500"\ncertificate = "west.crt"\n'
-    (pair / "east.toml").write_text(EAST + second)
+    (pair / "east.toml").write_text(EAST + NORTH.replace("north.crt", "west.crt"))
     with pytest.raises(ConfigError, match=r'peer\[1\].certificate = "west.crt"\n    is that of peer\[0\] as well'):
         load(pair / "east.toml")
 
@@ -255,11 +254,3 @@ class TestPrivateCa:
         (with_ca / "ca.crt").unlink()
         with pytest.raises(ConfigError, match=r"does not exist .*; write the path of a PEM file, absolute"):
             load(with_ca / "west.toml")
-
-
-def test_a_generated_identity_needs_nothing_else(tmp_path: Path) -> None:
-    for site, text in (("east", EAST), ("west", WEST)):
-        generate(site, tmp_path)
-        (tmp_path / f"{site}.toml").write_text(text)
-    assert load(tmp_path / "east.toml").site.name == "east"
-    assert load(tmp_path / "west.toml").site.name == "west"
