@@ -3,7 +3,7 @@
 import ast
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -164,6 +164,18 @@ def test_the_bench_is_imported_lazily() -> None:
         assert not [name for name in imports_of(module, at_import) if within(name, "bench")], module
 
 
+def of_tests(targets: Iterable[str]) -> list[str]:
+    """Those that lie in a file of tests."""
+    return [target for target in targets if any(part.startswith("test_") for part in target.split(".")[:-1])]
+
+
+def test_no_test_knows_another() -> None:
+    """What two files need is in a module that holds no tests: there it is found, and a file can go or be divided."""
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        found = of_tests(imports_of(name_of(path), parsed(path)))
+        assert not found, f"{path.relative_to(ROOT)} imports {found}; move that into a module beside both"
+
+
 def declared(table: list[str]) -> set[str]:
     """Import names of the distributions in a list of requirements."""
     names = {entry.split(";")[0].split(">")[0].strip() for entry in table}
@@ -193,3 +205,6 @@ def test_the_rules_bite() -> None:
     assert not any(allowed(target, MAY_IMPORT["proxy.protocol"]) for target in targets - {"asyncio"})
     assert allowed("proxy.protocol.frames.Frame", MAY_IMPORT["proxy.protocol"])
     assert not allowed("proxy.cli", MAY_IMPORT["proxy.net"])
+    assert of_tests(["tests.unit.net.test_turns.Source", "tests.unit.net.sources.Source"]) == [
+        "tests.unit.net.test_turns.Source"
+    ]

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.datasets import APART, PAGE, Dataset
-from tests.unit.bench.test_datasets import compressibility
+from tests.unit.bench.measured import compressibility
 
 MIB = 1 << 20
 SHARES = st.one_of(st.just(0.0), st.just(99.6), st.floats(0, 99.6), st.floats(90, 99.6))

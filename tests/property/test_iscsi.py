@@ -8,49 +8,11 @@ from proxy.iscsi.errors import RecordError
 from proxy.iscsi.pdu import BASIC_BYTES, Opcode, Sender, opcodes_of
 from proxy.iscsi.prediction import Predictor, Restorer
 from proxy.iscsi.record import DATA_MAX, pdu_length
-from tests.unit.iscsi.pdus import INQUIRY, command, digests, login, login_answer, pdu, read_10, write_10
+from tests.property.conversations import Conversation, conversations
+from tests.unit.iscsi.pdus import command, digests, login, login_answer, pdu, write_10
 from tests.unit.iscsi.sites import Direction, Pair
 
-CDBS = st.one_of(
-    st.builds(write_10, st.integers(0, 2**32 - 1), st.integers(0, 2**16 - 1)),
-    st.builds(read_10, st.integers(0, 2**32 - 1), st.integers(0, 2**16 - 1)),
-    st.just(INQUIRY),
-    st.binary(min_size=16, max_size=16),
-)
-TAGS = st.integers(0, 7)
-DATA = st.binary(max_size=70)
-ADDITIONAL = st.sampled_from([b"", b"", b"", bytes(4), b"\xff" * 8])
-Conversation = tuple[tuple[bool, bool], list[tuple[Sender, bytes]]]
-"""Which digests are agreed on, and who says what after the login."""
 SIZES = st.sampled_from([1, 2, 3, 4, 7, 47, 48, 49, 100, 4096, 1 << 20])
-
-
-@st.composite
-def any_pdu(draw: st.DrawFn, sender: Sender, header_digest: bool, data_digest: bool) -> bytes:
-    """Any PDU that this side may send after the login, with digests as agreed."""
-    opcode = draw(st.sampled_from(sorted(opcodes_of(sender) - {Opcode.LOGIN_REQUEST, Opcode.LOGIN_RESPONSE})))
-    rest = draw(st.one_of(st.builds(lambda cdb: bytes(12) + cdb.ljust(16, b"\0"), CDBS), st.binary(max_size=28)))
-    return pdu(
-        opcode | draw(st.sampled_from([0, 0x40] if sender is Sender.INITIATOR else [0])),
-        draw(st.sampled_from([0x00, 0x80, 0x81, 0xA0])),
-        lun=draw(st.sampled_from([0, 1 << 48, 2**64 - 1])),
-        tag=draw(TAGS),
-        rest=rest,
-        additional=draw(ADDITIONAL),
-        data=draw(DATA),
-        header_digest=header_digest,
-        data_digest=data_digest,
-        padding=draw(st.sampled_from([None, None, b"\x01\x00\xff"])),
-        flip=draw(st.sampled_from([0, 0, 1, 0x80])),
-    )
-
-
-@st.composite
-def conversations(draw: st.DrawFn) -> Conversation:
-    """What two arrays may say."""
-    agreed = draw(st.tuples(st.booleans(), st.booleans()))
-    senders = draw(st.lists(st.sampled_from(Sender), max_size=12))
-    return agreed, [(sender, draw(any_pdu(sender, *agreed))) for sender in senders]
 
 
 def logged_in(header_digest: bool, data_digest: bool, size: int = 1 << 20) -> Pair:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from proxy.iscsi.pdu import Sender
 from proxy.reduction.batch import BATCH_PLAIN_MAX
-from tests.property.test_iscsi import Conversation, conversations
+from tests.property.conversations import Conversation, conversations
 from tests.unit.iscsi.pdus import command, data_in, data_out, read_10, response, write_10
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, noise, two_sites

@@ -18,8 +18,8 @@ from proxy.protocol.outgoing import Outgoing
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.stream import STREAM_RESET
 from proxy.protocol.tunnel import Tunnel
+from tests.simulation.simulated import GROUPS, for_seeds, simulate
 from tests.simulation.sites import Site
-from tests.simulation.test_protocol_simulation import GROUPS, for_seeds, simulate
 from tests.simulation.world import World
 
 KIB = 1 << 10

@@ -12,7 +12,7 @@ from bench.sites import Site
 from proxy.iscsi.pdu import BASIC_BYTES
 from tests.integration.bed.ends import Array, Arrival, hears, swallow
 from tests.integration.bed.sites import Bed, drain, eventually, look_up, run
-from tests.integration.peers.test_hostile_names import NAMES, look
+from tests.integration.peers.hostile import NAMES, look
 from tests.unit.iscsi.pdus import command, login, login_answer, read_10, text
 
 VOLUMES = len(NAMES)

@@ -3,31 +3,21 @@
 They come by HELLO, OPEN, RESET, DRAIN and CLOSE, and go to the log, the status, `isthmus status` and back to the peer.
 """
 
-import contextlib
-import io
 import json
 import re
 
 import pytest
 
 from bench.sites import Site
-from proxy.cli.commands import root
 from proxy.protocol.codes import CloseCode, FrameType, ResetCode
 from proxy.protocol.frames import encode_close, encode_drain, encode_reset, encode_token
 from proxy.protocol.reader import encode
 from tests.integration.bed.ends import Array, swallow
 from tests.integration.bed.sites import Bed, drain
+from tests.integration.peers.hostile import NAMES, look
 from tests.integration.peers.scripted import context, dial, hello, open_
 from tests.integration.peers.stage import listening
 
-NAMES = {
-    "a cursor": "\x1b[2J\x1b[31mred\x07\x9b1m",
-    "a line": '\r\n{"level": "info", "message": "forged"}\u2028\x85\x0b',
-    "markup": "<script>alert(1)</script>[bold]![/bold]{{7*7}}%s%n",
-    "directions": "\u202egpj.exe\u2066\u200b\ufeff\U000e0041",
-    "quotes": "\"'`\\\x00\x7f",
-    "long": "é" * 127,
-}
 LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} (debug|info|warning|error|critical) +\S.*")
 
 
@@ -76,22 +66,3 @@ def pester(bed: Bed, west: Site, name: str) -> None:
 def cut(name: str) -> str:
     """As much as a site's name may have."""
     return name.encode()[:64].decode(errors="ignore")
-
-
-def look(west: Site) -> None:
-    """The status is JSON whose texts are printable, and so is what the command shows of it."""
-    _, body = west.get("/api/v1/status")
-    assert all(text.isprintable() for text in texts(json.loads(body)))
-    with contextlib.redirect_stdout(io.StringIO()) as shown:
-        root.main(["status", str(west.config)], standalone_mode=False)
-    assert "east" in shown.getvalue()
-    assert all(line.isprintable() for line in shown.getvalue().split("\n"))
-
-
-def texts(value: object) -> list[str]:
-    """Every text in it, keys as well."""
-    if isinstance(value, dict):
-        return [text for pair in value.items() for part in pair for text in texts(part)]
-    if isinstance(value, list):
-        return [text for part in value for text in texts(part)]
-    return [value] if isinstance(value, str) else []

@@ -1,22 +1,15 @@
 """Data sets: stated percentages hold, seeds reproduce, nothing is held in memory."""
 
 import tracemalloc
-import zlib
 from collections.abc import Iterator
 from itertools import islice
 
 import pytest
 
 from bench.datasets import PAGE, Dataset, field_volumes, recut
+from tests.unit.bench.measured import compressibility
 
 SAMPLE = 16 << 20
-
-
-def compressibility(volume: Dataset) -> float:
-    """What zlib level 6 saves on the volume, in percent."""
-    compressor = zlib.compressobj(6)
-    compressed = sum(len(compressor.compress(buffer)) for buffer in volume) + len(compressor.flush())
-    return 100 * (1 - compressed / volume.size)
 
 
 def repeated_pages(volume: Dataset) -> float:

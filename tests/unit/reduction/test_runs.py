@@ -24,19 +24,11 @@ from proxy.reduction.tokens import (
     slice_token,
 )
 from tests.unit.reduction.batches import advanced, batch, delivered, hold
+from tests.unit.reduction.runs import CHUNKS, FIRST, NAMES, known, mostly_cold, out_of_order, run_of, written
 from tests.unit.reduction.shelf import ShelfStore
-from tests.unit.reduction.sites import DATA, Site, Stream, brings, decoder_of, encoder_of, noise, send, site, two_sites
+from tests.unit.reduction.sites import DATA, Site, Stream, brings, decoder_of, encoder_of, noise, send, site
 
-CHUNKS = [noise(1000, seed) for seed in range(9)]
-NAMES = [fingerprint(chunk) for chunk in CHUNKS]
-FIRST = reference_token(NAMES[0])
 PAUSE = 30.0
-
-
-def run_of(*names: bytes) -> tuple[bytes, bytes, bytes]:
-    """The token for a run of these, its name, and its list."""
-    listed = b"".join(names)
-    return run_token(len(names), fingerprint(listed)), fingerprint(listed), listed
 
 
 RUN_TOKEN, RUN_NAME, LISTED = run_of(*NAMES[1:4])
@@ -89,15 +81,6 @@ def test_a_run_that_is_not_known_is_asked_for_and_its_list_is_no_chunk() -> None
     assert far.store.find(RUN_NAME) is None
     assert decoder.feed(FOUR) is None
     assert decoder.obtaining.needs() == Needs(ask=[RUN_NAME])
-
-
-def mostly_cold(entries: int) -> Site:
-    """A site with all chunks, so many in each container, of which the first one is in memory."""
-    far = site(ShelfStore(entries=entries))
-    hold(far, *CHUNKS)
-    far.store.cold = True
-    far.store.load(NAMES[0])
-    return far
 
 
 def test_before_asking_what_may_follow_is_loaded() -> None:
@@ -300,23 +283,6 @@ def opcodes(stream: Stream) -> list[int]:
     return [token[0] for data in stream.queue for token in dissect(memoryview(data)).tokens]
 
 
-def known(entries: int = 100) -> tuple[Site, Site]:
-    """Sites that have exchanged DATA."""
-    near, far = two_sites(ShelfStore(entries=entries), ShelfStore(entries=entries))
-    send(near, far, [DATA])
-    return near, far
-
-
-def written(near: Site, far: Site, data: bytes = DATA, *, runs: bool = True) -> Stream:
-    """A stream with that data on its way."""
-    stream = Stream(near, far)
-    if not runs:
-        stream.encoder = encoder_of(near, runs=False)
-    stream.write(data)
-    stream.finish()
-    return stream
-
-
 def test_what_is_stored_one_after_another_goes_as_a_run() -> None:
     near, far = known()
     stream = written(near, far)
@@ -397,17 +363,6 @@ def test_a_list_stays_until_the_last_batch_that_has_it_is_consumed() -> None:
     assert encoder.underway.runs.listed(name) is not None
     encoder.underway.abandon(batches[1])
     assert encoder.underway.runs.listed(name) is None
-
-
-def out_of_order() -> tuple[Site, Site]:
-    """Sites that have exchanged DATA, but the far store holds it the other way round."""
-    near, _ = known()
-    far = site(ShelfStore(entries=100))
-    for name in reversed(near.store.names):
-        chunk = near.store.read(name)
-        assert chunk is not None
-        hold(far, chunk)
-    return near, far
 
 
 def test_a_run_that_is_missed_ends_runs_for_a_while() -> None:

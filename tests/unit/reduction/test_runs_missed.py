@@ -9,9 +9,9 @@ from proxy.reduction.errors import BatchError
 from proxy.reduction.obtaining import Needs
 from proxy.reduction.tokens import reference_token, run_token
 from tests.unit.reduction.batches import advanced, batch, hold
+from tests.unit.reduction.runs import CHUNKS, FIRST, NAMES, known, mostly_cold, out_of_order, run_of, written
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import DATA, Site, Stream, decoder_of, site
-from tests.unit.reduction.test_runs import CHUNKS, FIRST, NAMES, known, mostly_cold, out_of_order, run_of, written
 
 
 def towards_a_second_peer(count: int) -> Site:
