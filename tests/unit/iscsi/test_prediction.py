@@ -64,7 +64,7 @@ def test_nor_do_they_on_both_sides_alike() -> None:
     predictor = Predictor()
     tracemalloc.start()
     try:
-        for tag in range(20_000):
+        for tag in range(5_000):
             predictor.predict(bytes((PAYLOAD,)) + data_out(tag, bytes(4), 7 * tag)[:48])
         kept, _ = tracemalloc.get_traced_memory()
     finally:
