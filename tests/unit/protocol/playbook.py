@@ -283,6 +283,11 @@ class Pair:
         second.lane_up(lane, self.now)
         first.lane_up(lane, self.now)
 
+    def another(self, lane: int) -> None:
+        """The same, and all is said that there is to say."""
+        self.dial(lane)
+        self.settle(lane)
+
     def other(self, tunnel: Tunnel) -> Tunnel:
         return self.right if tunnel is self.left else self.left
 

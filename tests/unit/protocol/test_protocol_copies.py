@@ -2,13 +2,15 @@
 
 import pytest
 
+from proxy.protocol.codes import FrameType
 from proxy.protocol.copies import BURST, COPY_MAX, MUCH, PART
 from proxy.protocol.credit import DATA_OVERHEAD
+from proxy.protocol.frames import encode_token
 from proxy.protocol.lanes import COPIES
 from proxy.protocol.reader import HEADER_BYTES, PLAIN_MAX
-from proxy.protocol.share import Share
+from proxy.protocol.share import PLAIN, Share
 from tests.unit.protocol.line import MBIT, on_wire
-from tests.unit.protocol.playbook import ALL, Pair, Script, events_of, literal
+from tests.unit.protocol.playbook import ALL, Pair, Script, events_of, lines, literal, taken
 
 LINE = 45 * MBIT
 QUESTION, BULK = literal(100), literal(60_000)
@@ -25,7 +27,7 @@ def lossy(lanes: int) -> Script:
     return script
 
 
-def taken(script: Script, *lanes: int) -> list[list[str]]:
+def by_lanes(script: Script, *lanes: int) -> list[list[str]]:
     """What goes by these lanes, which all have room; the first one is for what is urgent."""
     found = script.take_all(dict.fromkeys(lanes, ALL))
     return [found[lane] for lane in lanes]
@@ -38,9 +40,9 @@ def ask(script: Script, stream: int = 1, question: bytes = QUESTION) -> None:
 def test_a_question_goes_by_the_two_newest_of_three() -> None:
     script = lossy(3)
     ask(script)
-    assert taken(script, 3, 2, 1) == [["DATA 1#1 100"], ["DATA 1#1 100"], []]
+    assert by_lanes(script, 3, 2, 1) == [["DATA 1#1 100"], ["DATA 1#1 100"], []]
     assert script.tunnel.quiet
-    assert taken(script, 3, 2, 1) == [[], [], []]
+    assert by_lanes(script, 3, 2, 1) == [[], [], []]
     figures = script.tunnel.figures
     assert (figures.copies, figures.copied_bytes) == (1, HEADER_BYTES + len(QUESTION))
 
@@ -49,7 +51,7 @@ def test_of_four_it_goes_by_the_three_newest() -> None:
     script = lossy(4)
     script.tunnel.reserve(3)
     ask(script)
-    assert taken(script, 4, 3, 2, 1) == [["DATA 1#1 100"]] * 3 + [[]]
+    assert by_lanes(script, 4, 3, 2, 1) == [["DATA 1#1 100"]] * 3 + [[]]
     assert script.tunnel.figures.copies == COPIES
 
 
@@ -57,13 +59,13 @@ def test_of_more_it_goes_by_no_more() -> None:
     script = lossy(6)
     script.tunnel.reserve(5)
     ask(script)
-    assert sum(map(len, taken(script, 6, 5, 4, 3, 2, 1))) == 1 + COPIES
+    assert sum(map(len, by_lanes(script, 6, 5, 4, 3, 2, 1))) == 1 + COPIES
 
 
 def test_of_two_lanes_bulk_takes_the_copies() -> None:
     script = lossy(2)
     ask(script)
-    assert taken(script, 2, 1) == [["DATA 1#1 100"]] * 2
+    assert by_lanes(script, 2, 1) == [["DATA 1#1 100"]] * 2
 
 
 def test_there_is_none_by_a_single_lane() -> None:
@@ -77,7 +79,7 @@ def test_nor_while_nothing_is_lost() -> None:
     script = lossy(3)
     script.tunnel.copy(0)
     ask(script)
-    assert taken(script, 3, 2, 1) == [["DATA 1#1 100"], [], []]
+    assert by_lanes(script, 3, 2, 1) == [["DATA 1#1 100"], [], []]
 
 
 @pytest.mark.parametrize(("spared", "express"), [(1, {3}), (2, {2, 3}), (64, {2, 3})])
@@ -91,14 +93,14 @@ def test_what_fills_no_packet_only() -> None:
     script = lossy(3)
     for size in (COPY_MAX - HEADER_BYTES, COPY_MAX - HEADER_BYTES + 1):
         ask(script, 1, literal(size))
-        assert bool(taken(script, 3, 2)[1]) == (size + HEADER_BYTES <= COPY_MAX)
+        assert bool(by_lanes(script, 3, 2)[1]) == (size + HEADER_BYTES <= COPY_MAX)
 
 
 def test_a_stream_that_sends_much_is_bulk() -> None:
     script = lossy(3)
     ask(script, 1, BULK)
     ask(script)
-    assert taken(script, 3, 2, 1) == [[], [], ["DATA 1#1 60000", "DATA 1#2 100"]]
+    assert by_lanes(script, 3, 2, 1) == [[], [], ["DATA 1#1 60000", "DATA 1#2 100"]]
 
 
 def test_who_has_much_under_way_waits_for_no_single_frame() -> None:
@@ -107,7 +109,7 @@ def test_who_has_much_under_way_waits_for_no_single_frame() -> None:
     script.credit(1, 0, 1 << 30)
 
     def copied() -> bool:
-        first, second = taken(script, 3, 2)
+        first, second = by_lanes(script, 3, 2)
         assert first
         return bool(second)
 
@@ -128,8 +130,8 @@ def test_who_has_much_under_way_waits_for_no_single_frame() -> None:
 def test_a_lane_that_had_no_room_for_them_does_not_take_them_later() -> None:
     script = lossy(3)
     ask(script)
-    assert taken(script, 3) == [["DATA 1#1 100"]]
-    assert taken(script, 2) == [[]]
+    assert by_lanes(script, 3) == [["DATA 1#1 100"]]
+    assert by_lanes(script, 2) == [[]]
 
 
 def test_they_keep_to_what_the_lane_takes() -> None:
@@ -148,7 +150,7 @@ def test_all_together_are_a_part_of_the_line() -> None:
     while script.now < began + 10:
         for _ in range(20):
             ask(script)
-        copied += on_wire(len(taken(script, 3, 2)[1]) * (len(QUESTION) + HEADER_BYTES))
+        copied += on_wire(len(by_lanes(script, 3, 2)[1]) * (len(QUESTION) + HEADER_BYTES))
         script.now += 0.01
     allowed = 10 * MBIT * PART * 10
     assert 0.5 * allowed < copied < allowed + 2 * BURST
@@ -163,7 +165,7 @@ def test_copies_are_paid_for() -> None:
         script.tunnel.streams.assign(1, share)
         account = script.tunnel.scheduler.account(share)
         ask(script)
-        taken(script, 3, 2)
+        by_lanes(script, 3, 2)
         assert account.cap is not None
         assert account.guarantee is not None
         paid.append((account.wire, account.cap.free_at(True) - script.now, account.guarantee.paid))
@@ -175,10 +177,10 @@ def test_copies_are_paid_for() -> None:
 def test_copies_that_were_never_sent_cost_nothing() -> None:
     script = lossy(3)
     script.take(3)
-    account = script.tunnel._state.live[1].account
+    account = script.tunnel.scheduler.account(PLAIN)
     before = account.wire
     ask(script)
-    taken(script, 3)
+    by_lanes(script, 3)
     once = account.wire - before
     ask(script)
     assert len(script.take_all({3: ALL, 2: len(QUESTION)})[2]) == 0, "it has room for less than one"
@@ -188,19 +190,24 @@ def test_copies_that_were_never_sent_cost_nothing() -> None:
 def test_a_lane_that_carries_copies_is_asked_whether_it_lives() -> None:
     """PROTOCOL.md: PING each second while the lane carries streams."""
     script = lossy(3)
-    lane = script.tunnel._lanes.get(2)
-    assert lane is not None
-    lane.busy = False
+
+    def pings() -> list[str]:
+        """On lane 2, once a second has passed."""
+        script.now += 1.0
+        script.tunnel.tick(script.now)
+        return [text for text in lines(taken(script.tunnel, 2, ALL, script.now)) if text.startswith("PING")]
+
+    script.give(FrameType.PONG, 0, 0, encode_token(1), lane=2)
+    assert pings() == []
     ask(script)
-    assert taken(script, 3, 2)[1] == ["DATA 1#1 100"]
-    assert lane.busy
+    assert by_lanes(script, 3, 2)[1] == ["DATA 1#1 100"]
+    assert pings() == ["PING 2"]
 
 
 def test_the_peer_takes_each_frame_once() -> None:
     pair = Pair()
     for lane in (1, 2, 3):
-        pair.dial(lane)
-        pair.settle(lane)
+        pair.another(lane)
     pair.left.copy(LINE)
     stream = pair.left.streams.open("array", "10.0.0.2")
     pair.carry_all([3, 2], pair.left)

@@ -58,8 +58,7 @@ def test_over_only_when_our_end_is_acknowledged() -> None:
 def test_nothing_is_waited_for_at_the_end() -> None:
     """A question and its answer. The ACK of each END went 20 ms later, in a write of its own."""
     pair = Pair()
-    pair.dial(1)
-    pair.settle(1)
+    pair.another(1)
     pair.left.streams.open("array", "")
     pair.left.streams.send_data(1, batch(500), 500)
     pair.left.streams.send_end(1, 500, b"")

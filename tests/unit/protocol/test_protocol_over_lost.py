@@ -14,8 +14,7 @@ def two_lanes(**settings: float) -> Pair:
     """An accepted stream 1 of the left one, and two lanes."""
     pair = Pair(**settings)
     for lane in (1, 2):
-        pair.dial(lane)
-        pair.settle(lane)
+        pair.another(lane)
     assert pair.begin_stream(1) == 1
     return pair
 

@@ -30,8 +30,7 @@ def restarted(name: str, peer: str) -> Tunnel:
 
 def paired() -> Pair:
     pair = Pair()
-    pair.dial(1)
-    pair.settle(1)
+    pair.another(1)
     return pair
 
 
@@ -78,7 +77,7 @@ def test_the_dialler_finds_that_the_answerer_has_restarted() -> None:
     stream = pair.left.streams.open("array", "")
     pair.right = tunnel("right", "left")
     mine = pair.left.hello()
-    theirs = answer(pair.right, replace(mine))
+    theirs = answer(pair.right, mine)
     theirs = replace(theirs, half=b"another half    ")
     pair.left.join(theirs, dialler=True, now=0.0, mine=mine)
     assert events_of(pair.left) == [

@@ -21,12 +21,11 @@ COST = 256
 class Arrays:
     """Streams from left to right, whose far arrays take everything at once; a round trip takes 4 ms."""
 
-    def __init__(self, count: int, *, waives: bool = True, **settings: float) -> None:
-        """`waives`: the left site gives back what it is asked for."""
-        self.waives = waives
-        self.pair = Pair(initial_credit=INITIAL, dead_after=1e6, **settings)
-        self.pair.dial(1)
-        self.pair.settle(1)
+    def __init__(self, count: int, memory: int, *, waives: bool = True, **settings: float) -> None:
+        """`memory`: of each site; `waives`: the left one gives back what it is asked for."""
+        self.memory, self.waives = memory, waives
+        self.pair = Pair(initial_credit=INITIAL, dead_after=1e6, memory=memory, **settings)
+        self.pair.another(1)
         self.streams = [self.pair.left.streams.open("array", "") for _ in range(count)]
         self.turn()
         events_of(self.pair.left)
@@ -62,7 +61,7 @@ class Arrays:
                     self.pair.carry(1, tunnel)
                     self.take(self.pair.right)
             self.turn()
-            assert self.promised() <= self.pair.right._settings.memory
+            assert self.promised() <= self.memory
 
     def send_together(self, streams: list[int], seconds: float) -> None:
         """Side by side, in each round trip half of what their windows are: the line takes no more."""
@@ -92,8 +91,9 @@ class Arrays:
 
     def window(self, stream: int) -> int:
         """What may be under way."""
-        credit = self.pair.left._state.live[stream].outgoing.credit
-        return credit.limit - credit.consumed
+        flow = self.pair.left.streams.flow(stream)
+        assert flow is not None
+        return flow.window
 
     def promised(self) -> int:
         windows = [each.incoming.window for each in self.pair.right._state.live.values()]
