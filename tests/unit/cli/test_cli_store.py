@@ -24,6 +24,8 @@ from tests.unit.dedupstore.stores import failing_but_for_the_superblock
 
 SIZE = 64 << 20
 CHUNKS = [bytes([number]) * 5000 for number in range(20)]
+ANY = pytest.mark.parametrize("words", [("stats",), ("verify",), ("purge", "--yes")])
+"""Any of the commands."""
 
 
 def open_west(pair: Path) -> ChunkStore:
@@ -139,7 +141,7 @@ def test_stats_of_a_stopped_site_with_its_store_in_memory(isthmus: Isthmus, pair
 def test_a_store_that_somebody_holds(
     isthmus: Isthmus, filled: Path, owner: subprocess.Popen[str], words: tuple[str, ...], remedy: str
 ) -> None:
-    shown = isthmus("store", words[0], filled, *words[1:])
+    shown = isthmus("store", *words, filled)
     assert (shown.exit_code, shown.stdout) == (ExitCode.STORE, "")
     held = rf"store {filled.parent}/store is in use by process {owner.pid} (in a container )?on \S+ since [\d:T+-]+"
     assert re.search(rf"{held}{remedy}\n$", shown.stderr), shown.stderr
@@ -149,7 +151,7 @@ def forbidden(path: Path) -> list[str]:
     raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
 
-@pytest.mark.parametrize("words", [("stats",), ("verify",), ("purge", "--yes")])
+@ANY
 def test_a_store_of_another_user(
     isthmus: Isthmus, filled: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
@@ -157,7 +159,7 @@ def test_a_store_of_another_user(
     store, user = filled.parent / "store", pwd.getpwuid(os.geteuid()).pw_name
     before = sorted(path.name for path in store.rglob("*"))
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
-    shown = isthmus("store", words[0], filled, *words[1:])
+    shown = isthmus("store", *words, filled)
     assert (shown.exit_code, shown.stdout) == (ExitCode.STORE, "")
     assert f"store {store} belongs to {user}, " in shown.stderr
     assert f"runuser -u {user} -- isthmus store {words[0]} {filled}" in shown.stderr
@@ -175,23 +177,23 @@ def test_a_store_that_this_user_cannot_look_into(
 
 @pytest.mark.parametrize("words", [("verify",), ("purge", "--yes")])
 def test_a_store_in_memory(isthmus: Isthmus, pair: Path, words: tuple[str, ...]) -> None:
-    shown = isthmus("store", words[0], pair / "east.toml", *words[1:])
+    shown = isthmus("store", *words, pair / "east.toml")
     assert (shown.exit_code, shown.stdout) == (ExitCode.STORE, "")
     assert "the store of site east is in memory: it ends with the site" in shown.stderr
 
 
-@pytest.mark.parametrize("words", [("stats",), ("verify",), ("purge", "--yes")])
+@ANY
 def test_no_store_yet(isthmus: Isthmus, pair: Path, words: tuple[str, ...]) -> None:
-    shown = isthmus("store", words[0], pair / "west.toml", *words[1:])
+    shown = isthmus("store", *words, pair / "west.toml")
     assert (shown.exit_code, shown.stdout) == (ExitCode.STORE, "")
     assert f"there is no store in {pair}/store yet" in shown.stderr
     assert not (pair / "store").exists(), "looking makes none"
 
 
-@pytest.mark.parametrize("words", [("stats",), ("verify",), ("purge", "--yes")])
+@ANY
 def test_a_file_in_the_stores_place(isthmus: Isthmus, pair: Path, words: tuple[str, ...]) -> None:
     (pair / "store").touch()
-    shown = isthmus("store", words[0], pair / "west.toml", *words[1:])
+    shown = isthmus("store", *words, pair / "west.toml")
     assert shown.exit_code == ExitCode.STORE
     assert f"store {pair}/store cannot be looked into: Not a directory" in shown.stderr
 
