@@ -7,8 +7,9 @@ from proxy.protocol.errors import Misuse, OpenRefused, PeerError
 from proxy.protocol.events import StreamOffered
 from proxy.protocol.frames import OVER, encode_ack
 from proxy.protocol.settings import TunnelSettings
-from proxy.protocol.window import ReceiveWindow, WindowBudget
+from proxy.protocol.window import WindowBudget
 from tests.unit.protocol.playbook import Script, tunnel
+from tests.unit.protocol.windows import use_up, window
 
 
 def test_nothing_is_opened_before_a_lane_was_up() -> None:
@@ -195,12 +196,10 @@ def test_as_many_streams_fit_as_may_be_open() -> None:
     """However many of them were given all that there was to spare when they began."""
     settings = TunnelSettings()
     budget = WindowBudget(settings.memory)
-    windows = []
     for _ in range(settings.streams):
-        assert budget.reserve(settings.offered_credit)
-        windows.append(ReceiveWindow(budget, settings.offered_credit, settings.window_max))
-        windows[-1].widen(settings.opening_window)
-        windows[-1].tell()
+        one = window(budget, settings.offered_credit, settings.window_max)
+        one.widen(settings.opening_window)
+        one.tell()
 
 
 def test_as_many_streams_fit_however_much_others_have_grown() -> None:
@@ -208,13 +207,7 @@ def test_as_many_streams_fit_however_much_others_have_grown() -> None:
     settings = TunnelSettings()
     budget = WindowBudget(settings.memory)
     for _ in range(2):
-        assert budget.reserve(settings.offered_credit)
-        busy = ReceiveWindow(budget, settings.offered_credit, settings.window_max)
-        for _ in range(20):
-            busy.arrive(busy.limit - busy.arrived, 1.0, 0.1)
-            busy.consume(busy.arrived - busy.consumed, 0, 1.0, 0.1)
-            busy.press(0)
-            busy.tell()
+        use_up(window(budget, settings.offered_credit, settings.window_max), 20)
         budget.advance(budget.spare)
     assert budget.grown > settings.memory // 4
     for _ in range(settings.streams - 2):

@@ -4,16 +4,15 @@ from proxy.protocol.codes import FrameType
 from proxy.protocol.notices import CREDIT_SOON
 from proxy.protocol.window import OPENING_PART, STEP, ReceiveWindow, WindowBudget
 from tests.unit.protocol.playbook import Script
+from tests.unit.protocol.windows import MIB, use_up, window
 
-MIB = 1 << 20
 INITIAL = 256 << 10
 
 
 def opened(budget: WindowBudget, maximum: int = 64 * MIB) -> ReceiveWindow:
-    assert budget.reserve(INITIAL)
-    window = ReceiveWindow(budget, INITIAL, maximum)
-    window.widen(16 * MIB)
-    return window
+    one = window(budget, INITIAL, maximum)
+    one.widen(16 * MIB)
+    return one
 
 
 def test_the_first_streams_begin_wide_and_later_ones_with_less() -> None:
@@ -40,11 +39,11 @@ def test_what_was_to_spare_comes_back_with_the_end() -> None:
 
 def test_so_does_what_was_waived() -> None:
     budget = WindowBudget(128 * MIB)
-    window = opened(budget)
-    window.tell()
-    window.waive(window.limit - INITIAL)
+    one = opened(budget)
+    one.tell()
+    one.waive(one.limit - INITIAL)
     assert (budget.grown, budget.opening) == (0, 0)
-    window.close()
+    one.close()
     assert (budget.grown, budget.opening, budget.reserved, budget.streams) == (0, 0, 0, 0)
 
 
@@ -53,48 +52,43 @@ def test_idle_streams_do_not_keep_a_busy_one_from_growing() -> None:
     for _ in range(31):
         opened(budget)
     busy = opened(budget)
-    for _ in range(10):
-        busy.arrive(busy.limit - busy.arrived, 1.0, 0.1)
-        busy.consume(busy.arrived - busy.consumed, 0, 1.0, 0.1)
-        busy.press(0)
-        busy.tell()
+    use_up(busy, 10)
     assert busy.size >= 32 * MIB
 
 
 def test_a_window_is_pressed_once_until_the_peer_is_told() -> None:
     budget = WindowBudget(128 * MIB)
-    budget.reserve(INITIAL)
-    window = ReceiveWindow(budget, INITIAL, 64 * MIB)
-    window.arrive(INITIAL, 1.0, 0.1)
-    assert window.press(INITIAL)
-    assert not window.press(INITIAL)
-    assert window.size == STEP * INITIAL
+    one = window(budget, INITIAL)
+    one.arrive(INITIAL, 1.0, 0.1)
+    assert one.press(INITIAL)
+    assert not one.press(INITIAL)
+    assert one.size == STEP * INITIAL
 
 
 def test_a_window_that_has_just_been_opened_is_not_pressed_before_the_peer_was_told() -> None:
     """Found with 32 streams at once: the first one had half of the memory after its first batch."""
     budget = WindowBudget(128 * MIB)
-    window = opened(budget)
+    one = opened(budget)
     opened(budget)
-    size = window.size
-    window.arrive(INITIAL, 1.0, 0.1)
-    window.consume(INITIAL, INITIAL, 1.0, 0.1)
-    assert not window.press(0)
-    assert window.size == size
-    window.tell()
-    window.arrive(size, 1.0, 0.1)
-    window.consume(size, size, 11.0, 0.1)
-    assert window.press(0)
+    size = one.size
+    one.arrive(INITIAL, 1.0, 0.1)
+    one.consume(INITIAL, INITIAL, 1.0, 0.1)
+    assert not one.press(0)
+    assert one.size == size
+    one.tell()
+    one.arrive(size, 1.0, 0.1)
+    one.consume(size, size, 11.0, 0.1)
+    assert one.press(0)
 
 
 def test_a_window_that_has_just_been_opened_is_pressed_if_no_other_is() -> None:
     """Over a long line a single stream has what it needs a round trip sooner."""
-    window = opened(WindowBudget(128 * MIB))
-    size = window.size
-    window.arrive(INITIAL, 1.0, 0.1)
-    window.consume(INITIAL, INITIAL, 1.0, 0.1)
-    assert window.press(0)
-    assert window.size > size
+    one = opened(WindowBudget(128 * MIB))
+    size = one.size
+    one.arrive(INITIAL, 1.0, 0.1)
+    one.consume(INITIAL, INITIAL, 1.0, 0.1)
+    assert one.press(0)
+    assert one.size > size
 
 
 def test_the_peer_is_told_with_the_acceptance() -> None:
@@ -130,14 +124,13 @@ def test_it_hears_nothing_of_a_stream_that_ends_at_once() -> None:
 def test_a_window_that_the_line_has_used_up_grows() -> None:
     """All that came has been taken, or waits behind a gap: more may be under way."""
     budget = WindowBudget(128 * MIB)
-    budget.reserve(INITIAL)
-    window = ReceiveWindow(budget, INITIAL, 64 * MIB)
-    window.arrive(INITIAL - 1000, 1.0, 0.1)
-    assert not window.press(0), "the array has not taken it"
-    assert window.press(INITIAL - 1000), "it is not the array that it waits for"
-    assert window.size == STEP * INITIAL
-    assert window.tell() == (0, STEP * INITIAL)
-    assert not window.press(INITIAL - 1000), "there is room now"
+    one = window(budget, INITIAL)
+    one.arrive(INITIAL - 1000, 1.0, 0.1)
+    assert not one.press(0), "the array has not taken it"
+    assert one.press(INITIAL - 1000), "it is not the array that it waits for"
+    assert one.size == STEP * INITIAL
+    assert one.tell() == (0, STEP * INITIAL)
+    assert not one.press(INITIAL - 1000), "there is room now"
 
 
 def test_gaps_make_room_for_what_other_lanes_bring() -> None:

@@ -20,3 +20,12 @@ def pass_through(receiver: ReceiveWindow, total: int, start: float, rate: float,
         if receiver.due:
             receiver.tell()
     return now
+
+
+def use_up(receiver: ReceiveWindow, times: int) -> None:
+    """So often the peer sends all that it may at once, and the array takes it as quickly."""
+    for _ in range(times):
+        receiver.arrive(receiver.limit - receiver.arrived, 1.0, 0.1)
+        receiver.consume(receiver.arrived - receiver.consumed, 0, 1.0, 0.1)
+        receiver.press(0)
+        receiver.tell()
