@@ -1,6 +1,6 @@
 """Connections that cannot be made: what is remembered of them, and for how long."""
 
-from collections.abc import Iterator
+from itertools import count
 
 import pytest
 
@@ -11,14 +11,9 @@ EXPORT, ADDRESS = "export array", "10.0.0.5:3260"
 
 
 @pytest.fixture
-def clock() -> Iterator[float]:
-    """A second for each time that it is asked."""
-    return (float(second) for second in range(1000))
-
-
-@pytest.fixture
-def refusals(clock: Iterator[float]) -> Refusals:
-    return Refusals(lambda: next(clock))
+def refusals() -> Refusals:
+    """Its clock goes on by a second each time that it is asked."""
+    return Refusals(count(0.0).__next__)
 
 
 def test_what_is_refused_again_is_counted_until_one_succeeds(refusals: Refusals) -> None:

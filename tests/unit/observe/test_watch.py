@@ -1,5 +1,6 @@
 """The watch as a transcript: seconds of snapshots in, health, events and warnings out. No clock but the test's."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
