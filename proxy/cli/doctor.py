@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from proxy.cli.api import Api, Unanswered, asking
 from proxy.cli.cells import as_dict, as_dicts, as_list
 from proxy.cli.doctor_report import as_data, count, show
 from proxy.cli.output import say, waiting
-from proxy.cli.processes import serving
+from proxy.cli.processes import believed
 from proxy.cli.serve import history_of
 from proxy.cli.users import as_user, other_owner
 from proxy.config.loading import load
@@ -60,7 +59,8 @@ def run(config: Path, rate: str | None, round_trip: str | None, as_json: bool) -
 
 def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     """All findings, from the outside inward: peers and arrays, the line, this host."""
-    running, status, health, silence = _asked(site)
+    process = next((int(found.name) for found in believed(site.source, site.identity.key)), 0)
+    running, status, health, silence = _asked(site, process)
     mistakes = _mistakes(site)
     certificates = None if mistakes else _load_certificates(site, mistakes)
     with waiting("peers and exports to answer"):
@@ -78,7 +78,7 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     yield from _of_exports(site, reached)
     yield from _of_listeners(site, running)
     yield from _of_line(site, line, reached, status)
-    yield from _of_host(site, status)
+    yield from _of_host(site, status, process, runs=running is not Running.NOT)
     yield from _of_store(site, running, again)
     yield from _of_history(site, health)
     yield from trust.clock(host.clock((site.source, site.identity.certificate)))
@@ -86,14 +86,13 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
         yield attention(addresses.SITE, str(alarm), "see the log of isthmus serve")
 
 
-def _asked(site: SiteConfig) -> tuple[Running, dict[str, Any], dict[str, Any], list[Finding]]:
+def _asked(site: SiteConfig, process: int) -> tuple[Running, dict[str, Any], dict[str, Any], list[Finding]]:
     """Whether the site runs; its status and health, perhaps of another version, empty if it gives none; then, if it
-    seems to run all the same, a finding."""
+    seems to run all the same, a finding. `process`: its number, or 0."""
     try:
         with asking(site) as api:
             return Running.ANSWERS, api.status(streams=False), _health(api), []
     except OperatorError as error:
-        process = next((found.name for found in serving(site.source)), None)
         hangs = isinstance(error, Unanswered)
         if process or hangs:
             return Running.SILENT, {}, {}, [addresses.silence(process, error.message, hangs=hangs)]
@@ -231,12 +230,13 @@ def _longest(reached: Neighbours, status: dict[str, Any]) -> float | None:
     return max((seconds for seconds in measured if isinstance(seconds, int | float) and seconds > 0), default=None)
 
 
-def _of_host(site: SiteConfig, status: dict[str, Any]) -> Iterator[Finding]:
-    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)  # a site takes what it may
+def _of_host(site: SiteConfig, status: dict[str, Any], process: int, *, runs: bool) -> Iterator[Finding]:
+    """`process`: as above."""
     filled = as_dict(status.get("store")).get("prepared") is True
-    yield from resources.descriptors(site, limit)
-    yield from resources.processors(host.processors())
-    memory = host.memory()
+    yield resources.limits(process, runs=runs)
+    yield from resources.descriptors(site, host.descriptors(process))
+    yield from resources.processors(host.processors(process))
+    memory = host.memory(process)
     yield from resources.memory(site, memory, filled=filled)
     yield from resources.index(site, memory)
 

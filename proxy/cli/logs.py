@@ -4,32 +4,27 @@ import os
 import shutil
 import stat
 import subprocess
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
-from proxy.cli.processes import is_of, serving
+from proxy.cli.processes import believed
 
 LARGEST = 8 << 20
 """Bytes that are taken from the end of a log, at most."""
 _JOURNAL_LINES = 20_000
 _JOURNAL_SECONDS = 30.0
 _STDERR = 2
-_ROOT = 0
 
 
 def of_process(config: Path, key: Path | None) -> tuple[str, bytes] | None:
     """The name and the end of the file that a running `isthmus serve CONFIG` writes its log to; None if there is none.
 
-    `key`: the site's, if it is known. Only processes of the owners of that file, and of the configuration, of root and
-    of this user are believed: any other user's may have the same command line, and as its stderr any file of this host,
-    such as one that only root can read, who may be running this.
+    `key`: the site's, if it is known. Only processes that are believed to be the site's count: any other user's may
+    have as its stderr any file of this host, such as one that only root can read, who may be running this.
     """
-    users = {_ROOT, os.geteuid(), *_owners(config, key)}
-    for process in serving(config):
+    for process in believed(config, key):
         try:
             descriptor = process / "fd" / str(_STDERR)
-            if is_of(process, users) and stat.S_ISREG(descriptor.stat().st_mode):
+            if stat.S_ISREG(descriptor.stat().st_mode):
                 return os.readlink(descriptor), _end(descriptor)
         except OSError:
             continue
@@ -54,13 +49,6 @@ def of_journal(file: str) -> bytes | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout[-LARGEST:] or None
-
-
-def _owners(*paths: Path | None) -> Iterator[int]:
-    for path in paths:
-        with suppress(OSError):
-            if path is not None:
-                yield path.stat().st_uid
 
 
 def _end(path: Path) -> bytes:

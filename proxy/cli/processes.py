@@ -2,7 +2,10 @@
 
 import os
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
+
+_ROOT = 0
 
 
 def serving(config: Path) -> Iterator[Path]:
@@ -21,12 +24,27 @@ def serving(config: Path) -> Iterator[Path]:
             continue
 
 
-def is_of(process: Path, users: Collection[int]) -> bool:
-    """True if the process with that directory in /proc belongs to these users (numbers) alone. Raises OSError.
+def believed(config: Path, key: Path | None) -> Iterator[Path]:
+    """Those of them that belong to the owners of the configuration and of the site's key, to root, or to this user: any
+    other user's may have the same command line, and whatever else it likes. `key`: if it is known."""
+    users = {_ROOT, os.geteuid(), *_owners(config, key)}
+    return (process for process in serving(config) if _is_of(process, users))
+
+
+def _owners(*paths: Path | None) -> Iterator[int]:
+    for path in paths:
+        with suppress(OSError):
+            if path is not None:
+                yield path.stat().st_uid
+
+
+def _is_of(process: Path, users: Collection[int]) -> bool:
+    """True if the process with that directory in /proc belongs to these users (numbers) alone.
 
     All its user IDs count: one that has changed its user still has the user who started it as its real one.
     """
-    for line in (process / "status").read_text(errors="replace").splitlines():
-        if line.startswith("Uid:"):
-            return set(map(int, line.split()[1:])) <= set(users)
+    with suppress(OSError):  # it has ended meanwhile
+        for line in (process / "status").read_text(errors="replace").splitlines():
+            if line.startswith("Uid:"):
+                return set(map(int, line.split()[1:])) <= set(users)
     return False

@@ -12,12 +12,12 @@ from proxy.doctor.wording import milliseconds, sysctl
 SITE = "running site"
 
 
-def silence(process: str | None, told: str, *, hangs: bool) -> Finding:
-    """The site seems to run, but gives no status. `process`: its number, if it is known; `told`: what became of asking.
+def silence(process: int, told: str, *, hangs: bool) -> Finding:
+    """The site seems to run, but gives no status. `process`: its number, or 0; `told`: what became of asking.
 
     `hangs`: somebody takes connections and says nothing. Otherwise it may start or end just now, or refuse this user.
     """
-    if process is None:
+    if not process:
         return problem(SITE, told, "if it is this site, end it (at last by kill -KILL) and start it again")
     found = f"it seems to run as process {process} and does not answer: {told}"
     if hangs:

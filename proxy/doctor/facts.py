@@ -38,11 +38,13 @@ class Memory:
     """MemAvailable: what programs can have without swapping."""
     limit: int | None
     """Of the control group, the least of it and those above it; None if there is none."""
+    throttled: int | None = None
+    """Likewise: what it may have before the kernel slows it down (memory.high)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Processors:
-    """What this process may use."""
+    """What a process may use."""
 
     cores: int
     quota: float | None

@@ -1,12 +1,14 @@
 """Facts about this host, read from /proc, /sys and the file system. Nothing is changed; what is not there is None.
 
-`root` stands for /, for tests.
+`process` is the number of the one whose limits are told, or 0 for this one. `root` stands for /, for tests.
 """
 
 import ctypes
 import os
+import resource
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from proxy.doctor.facts import Clock, Disk, Kernel, Limits, Memory, NoDisk, Processors
@@ -38,18 +40,25 @@ def kernel(root: Path = ROOT, release: str | None = None) -> Kernel:
     )
 
 
-def memory(root: Path = ROOT) -> Memory:
-    """What is available, and the control group's limit of this process."""
-    names = "memory.max", "memory.limit_in_bytes"
-    told = (_number(group / name) for group in _groups(root, "memory") for name in names)
-    limits = (limit for limit in told if limit is not None and limit < _NO_LIMIT)
-    return Memory(_available(root / "proc/meminfo"), min(limits, default=None))
+def memory(process: int = 0, root: Path = ROOT) -> Memory:
+    """What is available, and the limits of the process's control group."""
+    groups = [*_groups(process, root, "memory")]
+    limit, throttled = (_least(groups, *names) for names in (("memory.max", "memory.limit_in_bytes"), ("memory.high",)))
+    return Memory(_available(root / "proc/meminfo"), limit, throttled)
 
 
-def processors(root: Path = ROOT) -> Processors:
-    """The cores of this process, and the control group's limit of its time."""
-    quotas = (quota for group in _groups(root, "cpu") if (quota := _quota(group)) is not None)
-    return Processors(len(os.sched_getaffinity(0)), min(quotas, default=None))
+def processors(process: int = 0, root: Path = ROOT) -> Processors:
+    """The cores of the process, and the control group's limit of its time."""
+    quotas = (quota for group in _groups(process, root, "cpu") if (quota := _quota(group)) is not None)
+    return Processors(_cores(process), min(quotas, default=None))
+
+
+def descriptors(process: int = 0, root: Path = ROOT) -> int:
+    """How many the process may have open: the hard limit, which a site takes."""
+    for line in _text(_of(process, root) / "limits").splitlines():
+        if line.startswith("Max open files"):
+            return int(line.split()[4])
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 
 
 def disk(path: Path) -> Disk | NoDisk:
@@ -129,9 +138,25 @@ def _modules(directory: Path) -> tuple[str, ...]:
     return tuple(sorted(path.name.split(".")[0].removeprefix("tcp_") for path in found))
 
 
-def _groups(root: Path, controller: str) -> Iterable[Path]:
+def _least(groups: Iterable[Path], *names: str) -> int | None:
+    """The least limit that files of these names tell."""
+    told = (_number(group / name) for group in groups for name in names)
+    return min((limit for limit in told if limit is not None and limit < _NO_LIMIT), default=None)
+
+
+def _cores(process: int) -> int:
+    with suppress(ProcessLookupError):
+        return len(os.sched_getaffinity(process))
+    return len(os.sched_getaffinity(0))  # it has ended meanwhile
+
+
+def _of(process: int, root: Path) -> Path:
+    return root / "proc" / str(process or "self")
+
+
+def _groups(process: int, root: Path, controller: str) -> Iterable[Path]:
     """The process's control group and all above it, by both versions of control groups."""
-    for line in _text(root / "proc/self/cgroup").splitlines():
+    for line in _text(_of(process, root) / "cgroup").splitlines():
         number, controllers, place = line.split(":", 2)
         one = controller in controllers.split(",")
         if one or number == "0":

@@ -11,6 +11,7 @@ from proxy.doctor.findings import Finding, attention, ok, problem
 from proxy.doctor.wording import size as show_size
 
 USER = "user"
+LIMITS = "limits"
 DESCRIPTORS = "file descriptors"
 CPU = "CPU"
 MEMORY = "memory"
@@ -57,10 +58,20 @@ def user(owner: str | None, again: str) -> Iterator[Finding]:
         yield attention(USER, found, again)
 
 
+def limits(process: int, *, runs: bool) -> Finding:
+    """Whose are told below. `process`: the running site's number, or 0 if it is not seen; `runs`: all the same."""
+    if process:
+        return ok(LIMITS, f"those of the running site, process {process}, are told: of descriptors, CPU and memory")
+    if runs:
+        found = "those of this shell are told, since the running site's process is not seen from here"
+        return attention(LIMITS, found, "run this as root or as the site's user, and where it runs: in its container")
+    return ok(LIMITS, "those of this shell are told, since the site does not run: its unit or container may set others")
+
+
 def descriptors(config: SiteConfig, limit: int) -> Iterator[Finding]:
-    """`limit`: the hard one of a process that is started like this one."""
+    """`limit`: the hard one of the site, or of what is started like this process."""
     needed, least = needed_descriptors(config, config.tunnel.streams), needed_descriptors(config, FEW_STREAMS)
-    found = f"{limit:,} are allowed here; all streams, lanes and listeners together may take {needed:,}"
+    found = f"{limit:,} are allowed; all streams, lanes and listeners together may take {needed:,}"
     remedy = f"LimitNOFILE={needed} in the systemd unit, ulimits of a container, or ulimit -n {needed} in the shell"
     if limit >= needed:
         yield ok(DESCRIPTORS, found)
@@ -84,7 +95,7 @@ def processors(facts: Processors) -> Iterator[Finding]:
     """A quota is time of all threads together; who has used it up stands still until the next period."""
     has = "1 core" if facts.cores == 1 else f"{facts.cores} cores"
     if facts.quota is not None:
-        has += f", of which this control group allows the time of {facts.quota:.3g}"
+        has += f", of which the control group allows the time of {facts.quota:.3g}"
     if facts.quota is None or facts.quota >= 1:
         yield ok(CPU, f"{has}; the site uses one for its loop, and some of a second for disks")
         return
@@ -113,12 +124,15 @@ def memory(config: SiteConfig, facts: Memory, *, filled: bool) -> Iterator[Findi
 
 
 def limit(config: SiteConfig, facts: Memory) -> Iterator[Finding]:
-    """A control group that allows less than the site may take: the kernel kills it when it needs more."""
+    """A control group that allows less than the site may take: the kernel kills it when it needs more, or slows it."""
     need = _need(config)
+    enough = -(-(need.all + len(config.peers) * LANES * LANE) >> 20)
     if facts.limit is not None and facts.limit < need.all:
-        found = f"{need.words}; this control group allows {show_size(facts.limit)}"
-        enough = -(-(need.all + len(config.peers) * LANES * LANE) >> 20)
+        found = f"{need.words}; the control group allows {show_size(facts.limit)}"
         yield problem(MEMORY, found, f"{need.lower}; or MemoryMax={enough}M in the unit, --memory of a container")
+    if facts.throttled is not None and facts.throttled < need.all:
+        found = f"{need.words}; from {show_size(facts.throttled)} on the control group slows it down (memory.high)"
+        yield attention(MEMORY, found, f"{need.lower}; or MemoryHigh={enough}M in the unit")
 
 
 def _need(config: SiteConfig) -> _Need:

@@ -261,7 +261,7 @@ MEMORY_LIMITED = Code(
     "IST-411",
     _WARNING,
     "The site's control group, which is that of its container or unit, allows less memory than the site may take by its"
-    " file. When it needs more, the kernel kills it.",
+    " file. When it needs more, the kernel kills it, or, above memory.high, slows it down.",
     "allow more, or lower what the event names; then restart the site",
     logged=True,
 )

@@ -4,6 +4,7 @@ import json
 import os
 import pwd
 import re
+import resource
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +17,7 @@ from proxy.config.model import Export, Forward, SiteConfig
 from proxy.errors import ExitCode
 from proxy.history.file import open_history
 from tests.certificates import make
+from tests.unit.cli.called import called_as_a_site
 from tests.unit.cli.conftest import OUTLINE, Isthmus, StatusSite, change
 
 TAKE_OVER = "isthmus reload, and restart the site if that says so"
@@ -96,6 +98,26 @@ def test_what_a_peer_refuses(isthmus: Isthmus, east: StatusSite, at_home: Path) 
     assert ("attention", "it asks for what it may not have: 'x' is not exported") in [
         (each["level"], each["found"]) for each in found
     ]
+
+
+def test_whose_limits_are_told(isthmus: Isthmus, at_home: Path) -> None:
+    """Those of the shell say little of a unit or a container, which has its own."""
+    found = findings(isthmus, at_home)
+    assert found["limits"]["found"].startswith("those of this shell are told, since the site does not run")
+    with called_as_a_site(at_home.parent, at_home.name) as process:
+        resource.prlimit(int(process), resource.RLIMIT_NOFILE, (64, 77))
+        found = findings(isthmus, at_home)
+    assert f"those of the running site, process {process}, are told" in found["limits"]["found"]
+    assert found["file descriptors"]["found"].startswith("77 are allowed; ")
+
+
+def test_a_running_site_whose_limits_are_not_seen(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
+    east.answers({"site": "east"})
+    unseen = findings(isthmus, at_home)["limits"]
+    assert (unseen["level"], unseen["found"]) == (
+        "attention",
+        "those of this shell are told, since the running site's process is not seen from here",
+    )
 
 
 def with_store(config: Path, mode: str) -> Path:

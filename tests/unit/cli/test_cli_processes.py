@@ -1,25 +1,9 @@
 """Which processes serve a site: any user may call one so, and name what he likes."""
 
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from proxy.cli.processes import serving
-
-
-@contextmanager
-def called_as_a_site(directory: Path, file: str) -> Iterator[str]:
-    """Its number."""
-    command = [sys.executable, "-c", "print(flush=True); input()", "serve", file]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=directory) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        try:
-            yield str(process.pid)
-        finally:
-            process.communicate(b"\n")
+from tests.unit.cli.called import called_as_a_site
 
 
 def test_a_process_that_names_a_link_to_itself_is_in_nobodys_way(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_a_control_group_that_allows_less_than_the_site_may_take(
     west = local_pair / "west.toml"
     (line,) = (each for each in wait_ready(serve(west, "-c", LIMITED)) if "IST-411" in each["message"])
     assert "the site may take 830 MiB (store.cache 160 MiB, " in line["message"]
-    assert "this control group allows 300 MiB; lower store.cache, or tunnel.memory and" in line["message"]
+    assert "the control group allows 300 MiB; lower store.cache, or tunnel.memory and" in line["message"]
     assert line["level"] == "warning"
     assert "MemoryMax=" in isthmus("events", west).stdout
 

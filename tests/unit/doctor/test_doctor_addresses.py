@@ -110,11 +110,11 @@ def test_the_addresses_of_a_site_that_does_not_answer() -> None:
 
 
 def test_a_site_that_does_not_answer() -> None:
-    hung, busy = silence("4711", "no answer", hangs=True), silence("4711", "refused", hangs=False)
+    hung, busy = silence(4711, "no answer", hangs=True), silence(4711, "refused", hangs=False)
     assert "it seems to run as process 4711 and does not answer: no answer" in hung.found
     assert "kill -KILL 4711" in hung.remedy
     assert "kill" not in busy.remedy
-    assert silence(None, "no answer", hangs=True).found == "no answer"
+    assert silence(0, "no answer", hangs=True).found == "no answer"
 
 
 def test_an_export_that_answers() -> None:

@@ -1,6 +1,7 @@
 """Reading /proc, /sys and the file system: of a tree that a test wrote, and of this host."""
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -49,7 +50,8 @@ def test_a_host_that_tells_nothing(tmp_path: Path) -> None:
     facts = host.kernel(tmp_path, "6.1")
     assert (facts.available, facts.default, facts.read, facts.scaling, facts.probing) == (None,) * 5
     assert facts.modules == ()
-    assert host.memory(tmp_path) == Memory(None, None)
+    assert host.memory(root=tmp_path) == Memory(None, None)
+    assert host.descriptors(4711, tmp_path) == host.descriptors() > 0
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,35 @@ def test_memory(root: Path, groups: str, files: dict[str, str], limit: int | Non
     write(root / "proc/self/cgroup", groups)
     for name, text in files.items():
         write(root / "sys/fs/cgroup" / name, text + "\n")
-    assert host.memory(root) == Memory(1000 * 1024, limit)
+    assert host.memory(root=root) == Memory(1000 * 1024, limit)
+
+
+def test_the_memory_from_which_a_control_group_slows_its_processes(root: Path) -> None:
+    write(root / "proc/self/cgroup", "0::/a/b\n")
+    for name, text in {"a/b/memory.high": "max", "a/memory.high": "700", "a/memory.max": "900"}.items():
+        write(root / "sys/fs/cgroup" / name, f"{text}\n")
+    assert host.memory(root=root) == Memory(1000 * 1024, 900, 700)
+
+
+def test_the_limits_of_another_process(root: Path) -> None:
+    with subprocess.Popen(["sleep", "300"]) as process:
+        write(root / f"proc/{process.pid}/cgroup", "0::/a\n")
+        write(
+            root / f"proc/{process.pid}/limits",
+            "Limit           Soft Limit  Hard Limit  Units\n"
+            "Max processes   96365       96365       processes\n"
+            "Max open files  1024        524288      files\n",
+        )
+        for name, text in {"memory.max": "900", "memory.high": "700", "cpu.max": "20000 40000"}.items():
+            write(root / "sys/fs/cgroup/a" / name, f"{text}\n")
+        os.sched_setaffinity(process.pid, {min(os.sched_getaffinity(0))})
+        try:
+            assert host.memory(process.pid, root) == Memory(1000 * 1024, 900, 700)
+            assert host.descriptors(process.pid, root) == 524288
+            assert host.processors(process.pid, root) == Processors(1, 0.5)
+        finally:
+            process.kill()
+    assert host.processors(process.pid, root) == Processors(len(os.sched_getaffinity(0)), 0.5), "it has ended"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +116,7 @@ def test_processors(root: Path, groups: str, files: dict[str, str], quota: float
     write(root / "proc/self/cgroup", groups)
     for name, text in files.items():
         write(root / "sys/fs/cgroup" / name, text + "\n")
-    assert host.processors(root) == Processors(len(os.sched_getaffinity(0)), quota)
+    assert host.processors(root=root) == Processors(len(os.sched_getaffinity(0)), quota)
 
 
 def test_a_disk(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def only(findings: list[Finding]) -> Finding:
     [
         (Processors(1, None), "1 core; "),
         (Processors(8, None), "8 cores; "),
-        (Processors(8, 1.5), "8 cores, of which this control group allows the time of 1.5; "),
+        (Processors(8, 1.5), "8 cores, of which the control group allows the time of 1.5; "),
     ],
 )
 def test_a_core_and_more(facts: Processors, found: str) -> None:
@@ -98,7 +98,7 @@ def test_a_core_and_more(facts: Processors, found: str) -> None:
 def test_less_than_a_core() -> None:
     finding = only(list(processors(Processors(2, 0.5))))
     assert finding.level is Level.ATTENTION
-    assert finding.found.startswith("2 cores, of which this control group allows the time of 0.5: the site carries")
+    assert finding.found.startswith("2 cores, of which the control group allows the time of 0.5: the site carries")
     assert finding.remedy.startswith("allow two or more (CPUQuota=200% in the unit, --cpus 2 of a container)")
 
 
@@ -152,6 +152,15 @@ def test_a_control_group_that_allows_less(east: SiteConfig) -> None:
     assert (limited.level, free.level) == (Level.PROBLEM, Level.OK)
     assert f"MemoryMax={-(-NEEDED >> 20) + 256}M" in limited.remedy, "with room for a peer that was taken over"
     assert only(list(memory(east, Memory(8 * GIB, NEEDED), filled=False))).level is Level.OK
+
+
+def test_a_control_group_that_slows_the_site_down(east: SiteConfig) -> None:
+    """It does so long before there is no more memory: the site seemed to hang, and all was said to be well."""
+    slowed, free = list(memory(east, Memory(8 * GIB, NEEDED, NEEDED - 1), filled=False))
+    assert (slowed.level, free.level) == (Level.ATTENTION, Level.OK)
+    assert "; from 2.69 GiB on the control group slows it down (memory.high)" in slowed.found
+    assert f"MemoryHigh={-(-NEEDED >> 20) + 256}M" in slowed.remedy
+    assert only(list(memory(east, Memory(8 * GIB, None, NEEDED), filled=False))).level is Level.OK
 
 
 def test_memory_that_nobody_tells(east: SiteConfig) -> None:
