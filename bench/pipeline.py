@@ -21,13 +21,12 @@ from bench.ending import program
 from bench.machine import lacking_disk, machine_facts, warn_if_busy
 from bench.pipeline_results import MANY, STORES, Measurement, Results, show
 from bench.processes import Process
-from bench.programs import file_to_write, measured, tell, told, whole
+from bench.programs import MIB, file_to_write, measured, size_of, tell, told, whole
 from bench.replicator import Sink, replicate
 from bench.sites import Address, Pair, SiteFailure, keygen, room_for
-from proxy.config.units import SIZE, parse_size, show_size
+from proxy.config.units import show_size
 from proxy.errors import ExitCode
 
-MIB = 1 << 20
 KERNEL_SAMPLE = 64 * MIB
 QUESTIONS = 2000
 SLOW_EVERY = 64 * MIB
@@ -211,17 +210,6 @@ def middle(transfers: list[Measurement]) -> Measurement:
 def name_of(kind: str) -> str:
     """The kind as the name of an export."""
     return kind.replace(" %", "-percent")
-
-
-def size_of(text: str) -> int:
-    """Bytes, from an option; not so few that one of many connections would have none."""
-    try:
-        size = parse_size(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f'"{text}" {error}; {SIZE.remedy}') from None
-    if size < MIB:
-        raise argparse.ArgumentTypeError(f'"{text}" is too little to be measured; write 1MiB or more')
-    return size
 
 
 def main() -> ExitCode:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,10 @@ from bench.ending import said, scratch
 from bench.load import LoadFailure
 from bench.sites import SiteFailure
 from bench.wan import WanFailure
+from proxy.config.units import SIZE, parse_size
 from proxy.errors import ExitCode
+
+MIB = 1 << 20
 
 FAILURES: tuple[type[Exception], ...] = (SiteFailure, LoadFailure, WanFailure, OSError)
 """Errors that any pair, line, or their ends may raise, and that are no defects of a bench."""
@@ -45,11 +49,22 @@ def tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def whole(text: str) -> int:
+def whole(text: str, least: int = 1) -> int:
     """A number, from an option. Raises argparse.ArgumentTypeError."""
-    if not text.isascii() or not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f'"{text}" is not a whole number; write 1 or more')
+    if not text.isascii() or not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a whole number; write {least} or more')
     return int(text)
+
+
+def size_of(text: str) -> int:
+    """Bytes, from an option; not so few that one of many connections would have none. Raises as `whole`."""
+    try:
+        size = parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f'"{text}" {error}; {SIZE.remedy}') from None
+    if size < MIB:
+        raise argparse.ArgumentTypeError(f'"{text}" is too little to be measured; write 1MiB or more')
+    return size
 
 
 def file_to_write(text: str) -> Path:
@@ -58,6 +73,8 @@ def file_to_write(text: str) -> Path:
     if file.is_dir() or not file.parent.is_dir():
         wrong = "is a directory; name a file" if file.is_dir() else f"is in no directory; make {file.parent} first"
         raise argparse.ArgumentTypeError(f'"{text}" {wrong}')
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise argparse.ArgumentTypeError(f'"{text}" cannot be written by this user; name another file')
     return file
 
 

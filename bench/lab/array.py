@@ -1,23 +1,27 @@
 """`python -m bench.lab.array DIRECTORY SIZE`: runs an array, that is an iSCSI target with one volume, until SIGTERM."""
 
+import argparse
 import signal
 import sys
 from pathlib import Path
 
 from bench.array import ArrayFailure, IscsiTarget
-from proxy.config.units import parse_size
+from bench.programs import size_of
 
 LISTEN, PORT = "0.0.0.0", 3260
 
 
 def main() -> None:
     """Serve until SIGTERM or SIGINT. The volume is the file DIRECTORY/unit1, and begins empty."""
+    parser = argparse.ArgumentParser(prog="python -m bench.lab.array")
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("size", type=size_of, help="of the volume")
+    told = parser.parse_args()
     signals = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    directory, size = Path(sys.argv[1]), parse_size(sys.argv[2])
     try:
-        with IscsiTarget(directory, [size], listen=LISTEN, port=PORT):
-            print(f"an array with a volume of {size} bytes on port {PORT}", flush=True)
+        with IscsiTarget(told.directory, [told.size], listen=LISTEN, port=PORT):
+            print(f"an array with a volume of {told.size} bytes on port {PORT}", flush=True)
             signal.sigwait(signals)
     except ArrayFailure as error:
         sys.exit(f"the array failed: {error}")

@@ -4,27 +4,35 @@ It needs CAP_NET_ADMIN and /dev/net/tun, since it makes a network interface. A s
 neither.
 """
 
+import argparse
 import signal
 import sys
 from pathlib import Path
 
 from bench.lab.handover import give
+from bench.programs import whole
 from bench.wan import namespaces
 from bench.wan.errors import WanFailure
+from bench.wan.settings import WAYS
 
 
 def main() -> None:
     """Make the device, and hand it to the line at SOCKET; when that ends, to the next one."""
+    parser = argparse.ArgumentParser(prog="python -m bench.lab.end")
+    parser.add_argument("end", choices=WAYS)
+    parser.add_argument("socket", type=Path, help="of the line")
+    parser.add_argument("mtu", type=whole)
+    told = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-    end, path, mtu = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    address = namespaces.ADDRESSES[told.end]
     try:
         device = namespaces.open_tun_here()
-        namespaces.bring_up(None, namespaces.ADDRESSES[end], mtu)
+        namespaces.bring_up(None, address, told.mtu)
     except WanFailure as error:
-        sys.exit(f"the end {end} of the line cannot be made: {error}")
-    print(f"end {end} of the line: {namespaces.ADDRESSES[end]}", flush=True)
+        sys.exit(f"the end {told.end} of the line cannot be made: {error}")
+    print(f"end {told.end} of the line: {address}", flush=True)
     while True:
-        with give(path, end, device) as taker:
+        with give(told.socket, told.end, device) as taker:
             taker.recv(1)  # the line sends nothing, so this returns when it has ended
 
 

@@ -8,6 +8,7 @@ meanwhile, the initiator connects again, or the copy begins again. The exit code
 import argparse
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -15,9 +16,15 @@ from bench.array import IQN, ArrayFailure, copy_volume, identical
 from bench.datasets import Dataset
 from bench.ending import program
 from bench.processes import until
+from bench.programs import size_of, whole
 from bench.sites import Site
-from proxy.config.units import parse_size
 
+SOURCE, FORWARD = "array-east:3260", "127.0.0.1:3260"
+"""The source array, and where the pair begins."""
+STATUS_PORT = 8900
+"""Of the near site's status listener."""
+PAUSE_SECONDS = 1.0
+"""Between rounds."""
 CHANGED_BYTES = 64 << 10
 MB = 10**6
 PATIENCE_SECONDS = 120.0
@@ -26,20 +33,19 @@ PATIENCE_SECONDS = 120.0
 def main() -> None:
     """Run all rounds; see --help."""
     told = arguments()
-    source, target = (f"iscsi://{where}/{IQN}/1" for where in (told.source, told.forward))
-    size = parse_size(told.size)
-    site = Site("east", Path(), told.status)
+    source, target = (f"iscsi://{where}/{IQN}/1" for where in (SOURCE, FORWARD))
+    site = Site("east", Path(), STATUS_PORT)
     if not until(lambda: tunnel_is_up(site), PATIENCE_SECONDS, 0.5):
         sys.exit("the tunnel is not up; see the logs of both sites")
     written = Path("/tmp/volume")  # the volume as hosts have written it; only this container has it
     with written.open("wb") as file:
-        file.writelines(Dataset(told.seed, size, 38, 10))
+        file.writelines(Dataset(told.seed, told.size, 38, 10))
     number = 0
     while number < told.rounds or not told.rounds:
         number += 1
         if number > 1:
             change(written, Random(f"{told.seed}/{number}"))
-            time.sleep(told.pause)
+            time.sleep(PAUSE_SECONDS)
         copied(str(written), source)
         if not replicated(number, source, target, site, told.volumes):
             sys.exit("THE VOLUMES DIFFER")
@@ -49,14 +55,10 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     """The command line's options."""
     parser = argparse.ArgumentParser(prog="python -m bench.lab.story")
-    parser.add_argument("--source", default="array-east:3260", help="the source array")
-    parser.add_argument("--forward", default="127.0.0.1:3260", help="where the pair begins")
-    parser.add_argument("--status", type=int, default=8900, help="port of the near site's status listener")
     parser.add_argument("--volumes", type=Path, nargs=2, required=True, help="files of both volumes")
-    parser.add_argument("--size", default="64MiB", help="of the volume")
+    parser.add_argument("--size", type=size_of, default="64MiB", help="of the volume")
     parser.add_argument("--seed", default="story", help="another one makes another volume")
-    parser.add_argument("--rounds", type=int, default=3, help="0: without end")
-    parser.add_argument("--pause", type=float, default=1.0, help="seconds between rounds")
+    parser.add_argument("--rounds", type=partial(whole, least=0), default=3, help="0: without end")
     return parser.parse_args()
 
 

@@ -8,6 +8,7 @@ import pytest
 from bench.load import LoadFailure
 from bench.programs import file_to_write, measured
 from proxy.errors import ExitCode
+from tests.nobody import directory_of_nobody
 
 
 @pytest.mark.parametrize(
@@ -43,3 +44,12 @@ def test_a_file_that_cannot_be_there_is_told_before_anything_is_measured(tmp_pat
     for wrong, told in ((tmp_path / "no" / "figures.json", "is in no directory; make"), (tmp_path, "is a directory; ")):
         with pytest.raises(argparse.ArgumentTypeError, match=told):
             file_to_write(str(wrong))
+
+
+def test_a_file_that_this_user_may_not_write_is_told_as_early() -> None:
+    with directory_of_nobody() as path:
+        (path / "figures.json").touch(0o400)
+        (path / "closed").mkdir(0o500)
+        for wrong in (path / "figures.json", path / "closed" / "figures.json"):
+            with pytest.raises(argparse.ArgumentTypeError, match="cannot be written by this user"):
+                file_to_write(str(wrong))
