@@ -82,6 +82,7 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     yield from _of_store(site, running, again)
     yield from _of_history(site, health)
     yield from trust.clock(host.clock((site.source, site.identity.certificate)))
+    yield from trust.zone(site, host.zone(process))
     for alarm in as_list(status.get("alarms")):
         yield attention(addresses.SITE, str(alarm), "see the log of isthmus serve")
 

@@ -8,7 +8,8 @@ from proxy.cli.users import as_user, other_owner
 from proxy.config.loading import load
 from proxy.config.mistakes import ConfigError
 from proxy.config.model import SiteConfig
-from proxy.doctor import host, resources
+from proxy.doctor import host, resources, trust
+from proxy.doctor.findings import Level
 from proxy.errors import ExitCode, OperatorError
 from proxy.net.service import Front
 from proxy.net.service import run as run_site
@@ -63,8 +64,9 @@ def _refuse_for_another(site: SiteConfig) -> None:
 
 def _told(front: Front, site: SiteConfig) -> Front:
     """The front, whose site is told what it does not look at itself, for it to say so before that hurts."""
-    found = resources.limit(site, host.memory())
-    front.watching.known += [(codes.MEMORY_LIMITED, each.found, each.remedy) for each in found]
+    told = [(codes.MEMORY_LIMITED, each) for each in resources.limit(site, host.memory())]
+    told += [(codes.ZONE_UNKNOWN, each) for each in trust.zone(site, host.zone()) if each.level is not Level.OK]
+    front.watching.known += [(code, each.found, each.remedy) for code, each in told]
     return front
 
 

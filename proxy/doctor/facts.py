@@ -85,6 +85,16 @@ class Clock:
     """When the newest of the site's own files was written: it is later than that."""
 
 
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """By which a process tells the local time."""
+
+    name: str
+    """With where it is named; empty if it is nowhere: that is UTC."""
+    known: bool
+    """This host has it; otherwise the C library takes UTC, without a word."""
+
+
 class Contact(Enum):
     """How an attempt to reach somebody ended."""
 

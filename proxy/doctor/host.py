@@ -5,13 +5,14 @@
 
 import ctypes
 import os
+import re
 import resource
 import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from proxy.doctor.facts import Clock, Disk, Kernel, Limits, Memory, NoDisk, Processors
+from proxy.doctor.facts import Clock, Disk, Kernel, Limits, Memory, NoDisk, Processors, Zone
 from proxy.files import in_the_way, nearest, present
 
 ROOT = Path("/")
@@ -19,6 +20,10 @@ _NO_LIMIT = 1 << 60
 """Control groups of version 1 write a number of that order if there is no limit."""
 LEAST_ROOM = 1 << 20
 """Bytes without which a file can hardly grow."""
+_ZONES = "/usr/share/zoneinfo"
+_LOCALTIME = "/etc/localtime"
+_RULE = re.compile(r"(<[0-9A-Za-z+-]{3,}>|[A-Za-z]{3,})[+-]?[0-9]|(UTC|GMT)?$")
+"""How TZ begins if it is no file's name: a zone's name and how far it is from UTC (POSIX.1-2017, section 8.3)."""
 _TIME_ERROR = 5  # adjtimex(2): not synchronised
 _TIMEX_BYTES = 512  # struct timex has 208
 
@@ -109,6 +114,28 @@ def _disk(path: Path) -> Disk:
 def clock(files: Iterable[Path], root: Path = ROOT) -> Clock:
     """`files`: of the site; the clock cannot be right if it is before they were written."""
     return Clock(time.time(), _synchronised(root), max(map(_written, files), default=0.0))
+
+
+def zone(process: int = 0, root: Path = ROOT) -> Zone:
+    """As the C library finds it: TZ of the process's environment, which only its user may read, or else the host's."""
+    told = dict(word.partition("=")[::2] for word in _text(_of(process, root) / "environ").split("\0"))
+    if "TZ" in told:
+        name = told["TZ"].removeprefix(":")
+        file = root / told.get("TZDIR", _ZONES).lstrip("/") / name
+        if name.startswith("/"):
+            file = root / name.lstrip("/")
+        return Zone(f"TZ={name}", _is_zone(file) or _RULE.match(name) is not None)
+    host = root / _LOCALTIME.lstrip("/")
+    if not os.path.lexists(host):
+        return Zone("", known=True)
+    return Zone(os.readlink(host) if host.is_symlink() else _LOCALTIME, _is_zone(host))
+
+
+def _is_zone(path: Path) -> bool:
+    """Its first bytes say so (RFC 9636)."""
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(4) == b"TZif"
+    return False
 
 
 def _written(path: Path) -> float:

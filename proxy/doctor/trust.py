@@ -1,14 +1,16 @@
-"""Certificates that end, and the clock by which they are judged."""
+"""Certificates that end, the clock by which they are judged, and the time zone in which it is read."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from proxy.doctor.facts import Clock
+from proxy.config.model import SiteConfig
+from proxy.doctor.facts import Clock, Zone
 from proxy.doctor.findings import Finding, attention, ok, problem
 from proxy.identity import Certificate, compare_clocks, if_clock_is_right, show_fingerprint, show_moment
 from proxy.text import remaining
 
 CLOCK = "clock"
+ZONE = "time zone"
 SOON = timedelta(days=30)
 """A certificate that ends within that time needs a successor now: it has to be made, carried over and compared."""
 DRIFT = 3600.0
@@ -68,3 +70,15 @@ def clock(facts: Clock) -> Iterator[Finding]:
     else:
         found = f"{says}, not synchronised: certificates are judged by it, and the logs of two sites do not compare"
         yield attention(CLOCK, found, serve)
+
+
+def zone(config: SiteConfig, facts: Zone) -> Iterator[Finding]:
+    """Whether the rates that peers have at certain times begin when they should; elsewhere all times are UTC."""
+    if not any(peer.schedule for peer in config.peers):
+        return
+    if facts.known:
+        yield ok(ZONE, f"peer.schedule goes by {facts.name or 'UTC, since no other is set'}")
+        return
+    found = f"{facts.name} is not known here, so UTC is taken: the rates of peer.schedule begin at the wrong hour"
+    remedy = "correct it, such as TZ=Europe/Berlin in the unit, ISTHMUS_TIME_ZONE of a container; or install tzdata"
+    yield problem(ZONE, found, f"{remedy}; then restart the site")

@@ -265,6 +265,14 @@ MEMORY_LIMITED = Code(
     "allow more, or lower what the event names; then restart the site",
     logged=True,
 )
+ZONE_UNKNOWN = Code(
+    "IST-412",
+    _WARNING,
+    "Rates have a schedule, and this host does not know the time zone that its settings name, so UTC is taken: they"
+    " begin at the wrong hour.",
+    "correct TZ or /etc/localtime (in a container ISTHMUS_TIME_ZONE), or install tzdata; then restart the site",
+    logged=True,
+)
 NOT_REDUCED = Code(
     "IST-501",
     _WARNING,

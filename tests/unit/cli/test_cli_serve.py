@@ -166,6 +166,22 @@ def test_a_control_group_that_allows_less_than_the_site_may_take(
     assert "MemoryMax=" in isthmus("events", west).stdout
 
 
+def test_a_time_zone_that_this_host_does_not_have(
+    isthmus: Isthmus, local_pair: Path, serve: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """UTC was taken for it, and rates began at the wrong hour: nothing said so."""
+    east = local_pair / "east.toml"
+    schedule = '[[peer.schedule]]\nfrom = "08:00"\nto = "18:00"\nrate = "10Mbit"\n'
+    east.write_text(east.read_text().replace('certificate = "west.crt"\n', f'certificate = "west.crt"\n{schedule}'))
+    monkeypatch.setenv("TZ", "Europe/Berln")
+    (line,) = (each for each in wait_ready(serve(east)) if "IST-412" in each["message"])
+    assert line["level"] == "warning"
+    assert "TZ=Europe/Berln is not known here, so UTC is taken" in line["message"]
+    monkeypatch.setenv("TZ", "UTC")
+    told = isthmus("doctor", east, "--json").stdout
+    assert "TZ=Europe/Berln is not known here" in told, "the site's, not the shell's"
+
+
 def test_told_to_end_while_it_walks_its_index(isthmus: Isthmus, local_pair: Path, serve: Start, ready: Ready) -> None:
     """After a kill: it does not finish the walk first, and the store is as good as before."""
     west = local_pair / "west.toml"

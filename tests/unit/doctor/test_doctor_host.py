@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from proxy.doctor import host
-from proxy.doctor.facts import Disk, Memory, NoDisk, Processors
+from proxy.doctor.facts import Disk, Memory, NoDisk, Processors, Zone
 from tests.nobody import directory_of_nobody
 
 FILES = {
@@ -163,6 +163,54 @@ def test_the_clock(tmp_path: Path) -> None:
     assert facts.not_before == 1e9
     assert abs(facts.now - time.time()) < 60
     assert host.clock([], tmp_path).not_before == 0
+
+
+@pytest.mark.parametrize(
+    ("environment", "zone"),
+    [
+        ("TZ=Europe/Berlin", Zone("TZ=Europe/Berlin", known=True)),
+        ("TZ=:Europe/Berlin", Zone("TZ=Europe/Berlin", known=True)),
+        ("TZ=/usr/share/zoneinfo/Europe/Berlin", Zone("TZ=/usr/share/zoneinfo/Europe/Berlin", known=True)),
+        ("TZ=Berlin\0TZDIR=/usr/share/zoneinfo/Europe", Zone("TZ=Berlin", known=True)),
+        ("TZ=Europe/Berln", Zone("TZ=Europe/Berln", known=False)),
+        ("TZ=Europe", Zone("TZ=Europe", known=False)),
+        ("TZ=Berlin", Zone("TZ=Berlin", known=False)),
+        ("TZ=/etc/passwd", Zone("TZ=/etc/passwd", known=False)),
+        ("TZ=5", Zone("TZ=5", known=False)),
+        ("TZ=CET-1CEST,M3.5.0,M10.5.0/3", Zone("TZ=CET-1CEST,M3.5.0,M10.5.0/3", known=True)),
+        ("TZ=<+03>-3", Zone("TZ=<+03>-3", known=True)),
+        ("TZ=", Zone("TZ=", known=True)),
+        ("TZ=UTC", Zone("TZ=UTC", known=True)),
+        ("HOME=/", Zone("", known=True)),
+    ],
+)
+def test_the_time_zone(root: Path, environment: str, zone: Zone) -> None:
+    write(root / "usr/share/zoneinfo/Europe/Berlin", "TZif2\0")
+    write(root / "etc/passwd", "root:x:0:0::/:/bin/sh\n")
+    write(root / "proc/self/environ", f"PATH=/bin\0{environment}\0")
+    assert host.zone(root=root) == zone
+
+
+def test_what_the_c_library_makes_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that is taken for one of a rule without an offset is UTC by another name."""
+    for name, seconds in (("CET-1CEST,M3.5.0,M10.5.0/3", -3600), ("<+03>-3", -10800), ("Europe/Berln", 0)):
+        monkeypatch.setenv("TZ", name)
+        time.tzset()
+        assert time.timezone == seconds
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_the_hosts_time_zone(root: Path) -> None:
+    berlin = root / "usr/share/zoneinfo/Europe/Berlin"
+    (root / "etc").mkdir()
+    (root / "etc/localtime").symlink_to(berlin)
+    assert host.zone(root=root) == Zone(str(berlin), known=False)
+    write(berlin, "TZif2\0")
+    assert host.zone(root=root) == Zone(str(berlin), known=True)
+    (root / "etc/localtime").unlink()
+    write(root / "etc/localtime", "TZif2\0")
+    assert host.zone(root=root) == Zone("/etc/localtime", known=True)
 
 
 def test_files_in_a_directory_that_this_user_may_not_enter() -> None:

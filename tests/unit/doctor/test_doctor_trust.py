@@ -5,10 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from proxy.doctor.facts import Clock
+from proxy.doctor.facts import Clock, Zone
 from proxy.doctor.findings import Finding, Level
-from proxy.doctor.trust import CA_RENEWAL, certificate, clock, names, pinned, renewal
+from proxy.doctor.trust import CA_RENEWAL, certificate, clock, names, pinned, renewal, zone
 from proxy.identity import Certificate
+from tests.unit.config.contract import EAST
+from tests.unit.doctor.conftest import site
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CERTIFICATE = Certificate(
@@ -102,3 +104,25 @@ def test_a_clock_that_is_before_the_sites_own_files(synchronised: bool | None) -
     assert "timedatectl" in finding.remedy
     (tolerated,) = clock(Clock(now, True, now + 600))
     assert tolerated.level is Level.OK
+
+
+SCHEDULED = EAST.replace(
+    'certificate = "west.crt"\n',
+    'certificate = "west.crt"\n[[peer.schedule]]\nfrom = "08:00"\nto = "18:00"\nrate = "10Mbit"\n',
+)
+
+
+def test_a_time_zone_that_is_not_known_matters_where_rates_have_a_schedule() -> None:
+    """It is taken for UTC, and the rates began at the wrong hour without a word."""
+    unknown = Zone("TZ=Europe/Berln", known=False)
+    (finding,) = zone(site(SCHEDULED), unknown)
+    assert (finding.level, finding.about) == (Level.PROBLEM, "time zone")
+    assert finding.found.startswith("TZ=Europe/Berln is not known here, so UTC is taken: the rates of peer.schedule")
+    assert "TZ=Europe/Berlin in the unit, ISTHMUS_TIME_ZONE of a container; or install tzdata" in finding.remedy
+    assert not list(zone(site(EAST), unknown))
+
+
+@pytest.mark.parametrize(("name", "shown"), [("TZ=CET-1", "TZ=CET-1"), ("", "UTC, since no other is set")])
+def test_the_time_zone_of_a_schedule_is_told(name: str, shown: str) -> None:
+    (finding,) = zone(site(SCHEDULED), Zone(name, known=True))
+    assert (finding.level, finding.found) == (Level.OK, f"peer.schedule goes by {shown}")
