@@ -53,15 +53,14 @@ class Processors:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """Where a disk store lies, or would. Bytes."""
+    """Where a disk store lies, or would: in its directory, or the nearest one above it that is there. Bytes."""
 
-    place: str
-    """The store's directory, or the nearest one above it that is there."""
     free: int
     """What this user may still fill."""
     used: int
     """What the store takes already."""
-    writable: bool
+    refused: str = ""
+    """Why this user cannot write there; empty if it can."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,14 @@ import ctypes
 import os
 import re
 import resource
+import stat
 import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from proxy.doctor.facts import Clock, Disk, Kernel, Limits, Memory, NoDisk, Processors, Zone
-from proxy.files import in_the_way, nearest, present
+from proxy.files import in_the_way, kind, nearest, present
 
 ROOT = Path("/")
 _NO_LIMIT = 1 << 60
@@ -72,7 +73,7 @@ def disk(path: Path) -> Disk | NoDisk:
         found = in_the_way(path)
         return _disk(path) if found is None else NoDisk(f"{found} is not a directory")
     except OSError as error:
-        words = f"{path} cannot be looked at: {error.strerror}"
+        words = f"{path} cannot be looked at: {_why_not(path, error)}"
         return NoDisk(words, denied=isinstance(error, PermissionError))
 
 
@@ -81,13 +82,13 @@ def unwritable(path: Path) -> str:
     try:
         return _unwritable(path)
     except OSError as error:
-        return f"it cannot be looked at: {error.strerror}"
+        return f"it cannot be looked at: {_why_not(path, error)}"
 
 
 def _unwritable(path: Path) -> str:
     there = present(path)
     if there and not path.is_file():
-        return "it is no file of this user's"
+        return f"it is {kind(path.stat().st_mode)}"
     if not path.parent.is_dir():
         return f"{path.parent} is no directory"
     disk = os.statvfs(path.parent)
@@ -96,19 +97,42 @@ def _unwritable(path: Path) -> str:
     if disk.f_bavail * disk.f_frsize < LEAST_ROOM:
         return "its disk is full"
     if there:
-        return "" if os.access(path, os.W_OK) else "it is no file of this user's"
-    return "" if os.access(path.parent, os.W_OK | os.X_OK) else f"{path.parent} is not this user's"
+        return "" if os.access(path, os.W_OK) else _rights(path)
+    return _refused(path.parent)
 
 
 def _disk(path: Path) -> Disk:
     place = nearest(path)
     room = os.statvfs(place)
     return Disk(
-        place=str(place),
         free=room.f_bavail * room.f_frsize,
         used=_taken(path) + _taken(path / "index"),  # not what was set aside, which comes on top
-        writable=os.access(place, os.W_OK | os.X_OK),
+        refused=_refused(place),
     )
+
+
+def _refused(directory: Path) -> str:
+    """Why this user can make no files there; empty if it can."""
+    if os.statvfs(directory).f_flag & os.ST_RDONLY:
+        return f"{directory} is mounted read-only"
+    return "" if os.access(directory, os.W_OK | os.X_OK) else _rights(directory)
+
+
+def _rights(path: Path) -> str:
+    """Whose it is, and who this is: by numbers, which a container and its host have in common."""
+    state = path.stat()
+    owned = f"{path} is of user {state.st_uid} and group {state.st_gid}, mode {stat.S_IMODE(state.st_mode):04o}"
+    return f"{owned}, and this is user {os.geteuid()}"
+
+
+def _why_not(path: Path, error: OSError) -> str:
+    """The system's words; where rights are missing, also the first directory on the way that it may not enter."""
+    words = error.strerror or str(error)
+    if not isinstance(error, PermissionError):
+        return words
+    way = (*reversed(path.parents), path)
+    closed = next((each for each in way if not os.access(each, os.X_OK)), None)
+    return f"{words}: {_rights(closed)}" if closed else words
 
 
 def clock(files: Iterable[Path], root: Path = ROOT) -> Clock:

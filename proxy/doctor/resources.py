@@ -192,9 +192,9 @@ def disk(config: SiteConfig, facts: Disk | NoDisk | None, again: str = "") -> It
     if isinstance(facts, NoDisk):
         yield _no_disk(facts, again)
         return
-    if not facts.writable:
-        remedy = f"let the site's user write there (chown), or run this as that user; see mount for read-only: {path}"
-        yield problem(STORE, f"{facts.place} cannot be written by this user", remedy)
+    if facts.refused:
+        remedy = "let the site's user write there (chown, or mount it writable), or run this as that user"
+        yield problem(STORE, f"{path} cannot be written: {facts.refused}", remedy)
     to_come = max(0, size - facts.used)
     has = f"{path}: {show_size(facts.used)} of {show_size(size)} are there already, {show_size(facts.free)} are free"
     if facts.free >= to_come:

@@ -59,7 +59,8 @@ def test_what_doctor_looks_at(isthmus: Isthmus, directory: Path, east: str) -> N
     private.chmod(0o700)
     assert (shown.exit_code, shown.stderr) == (ExitCode.FAILED, "")
     found = " ".join(shown.stdout.split())
-    assert f"{private}/history.db cannot be written (it cannot be looked at: Permission denied)" in found
+    denied = f"it cannot be looked at: Permission denied: {private} is of user {os.geteuid()} and group "
+    assert f"{private}/history.db cannot be written ({denied}" in found
 
 
 def test_a_sites_file(isthmus: Isthmus, directory: Path) -> None:

@@ -122,7 +122,7 @@ def test_processors(root: Path, groups: str, files: dict[str, str], quota: float
 def test_a_disk(tmp_path: Path) -> None:
     facts = host.disk(tmp_path / "not" / "yet")
     assert isinstance(facts, Disk)
-    assert (facts.place, facts.used, facts.writable) == (str(tmp_path), 0, True)
+    assert (facts.used, facts.refused) == (0, "")
     assert facts.free > 0
 
 
@@ -152,8 +152,27 @@ def test_a_disk_that_this_user_may_not_look_at(below: str) -> None:
     with directory_of_nobody() as path:
         (path / "store").mkdir(0o000)
         found = host.disk(path / "store" / below)
+        rights = rights_of(path / "store", 0)
     assert isinstance(found, NoDisk)
-    assert (found.denied, found.words) == (True, f"{path / 'store' / below} cannot be looked at: Permission denied")
+    wanted = f"{path / 'store' / below} cannot be looked at: Permission denied: {rights}"
+    assert (found.denied, found.words) == (True, wanted)
+
+
+def test_a_disk_that_this_user_may_not_write_to() -> None:
+    """Which user, which directory and which mode was for the operator to find out."""
+    with directory_of_nobody() as path:
+        (path / "state").mkdir(0o500)
+        (path / "history.db").touch(0o400)
+        found = host.disk(path / "state" / "store")
+        assert isinstance(found, Disk)
+        assert found.refused == host.unwritable(path / "state" / "new.db") == rights_of(path / "state", 0o500)
+        assert host.unwritable(path / "history.db") == rights_of(path / "history.db", 0o400)
+
+
+def rights_of(path: Path, mode: int) -> str:
+    """In words, of this user's file or directory."""
+    user, group = os.geteuid(), path.stat().st_gid
+    return f"{path} is of user {user} and group {group}, mode {mode:04o}, and this is user {user}"
 
 
 def test_the_clock(tmp_path: Path) -> None:
@@ -217,7 +236,8 @@ def test_files_in_a_directory_that_this_user_may_not_enter() -> None:
     """For another user than the site's doctor ended there as by a defect, without a finding."""
     with directory_of_nobody() as path:
         (path / "private").mkdir(0o000)
-        assert host.unwritable(path / "private" / "history.db") == "it cannot be looked at: Permission denied"
+        denied = f"it cannot be looked at: Permission denied: {rights_of(path / 'private', 0)}"
+        assert host.unwritable(path / "private" / "history.db") == denied
         assert host.clock([path / "private" / "east.crt"]).not_before == 0
 
 

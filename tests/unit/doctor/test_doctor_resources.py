@@ -188,8 +188,8 @@ def test_a_memory_store_has_no_index(east: SiteConfig) -> None:
     assert not list(index(east, Memory(0, None)))
 
 
-def room(free: int, used: int = 0, *, writable: bool = True) -> Disk:
-    return Disk("/srv", free, used, writable)
+def room(free: int, used: int = 0, refused: str = "") -> Disk:
+    return Disk(free, used, refused)
 
 
 def test_a_store_in_memory_needs_no_disk(east: SiteConfig) -> None:
@@ -223,9 +223,9 @@ def test_the_smaller_size_is_one_that_a_file_takes_and_that_fits(west: SiteConfi
 
 
 def test_a_directory_that_cannot_be_written(west: SiteConfig) -> None:
-    finding, _ = disk(west, room(10 * GIB, writable=False))
+    finding, _ = disk(west, room(10 * GIB, refused="/srv is mounted read-only"))
     assert finding.level is Level.PROBLEM
-    assert finding.found == "/srv cannot be written by this user"
+    assert finding.found == f"{west.store.path} cannot be written: /srv is mounted read-only"
     assert "chown" in finding.remedy
 
 
@@ -253,7 +253,7 @@ def test_history_is_kept_where_it_can_be_written(tmp_path: Path) -> None:
     assert "a restart forgets them" in finding.found
     assert "status.history" in finding.remedy
     (tmp_path / "directory").mkdir()
-    assert unwritable(tmp_path / "directory") == "it is no file of this user's"
+    assert unwritable(tmp_path / "directory") == "it is a directory"
 
 
 def test_history_on_a_disk_that_is_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
