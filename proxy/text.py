@@ -21,14 +21,6 @@ def introduced(subject: str, words: str) -> str:
     return words if len(kind) < 2 and name in named else f"{subject}: {words}"
 
 
-def remaining(seconds: float) -> str:
-    """How long something still lasts, never rounded up: 29 days, 21 h, 40 min, 8 s."""
-    for span, unit in ((86400, "days"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * span:
-            return f"{seconds // span:.0f} {unit}"
-    return f"{seconds // 1:.0f} s"
-
-
 def typed(*words: object) -> str:
     """A command line quoted so that it can be typed or copied, whatever its paths contain: spaces most of all."""
     return shlex.join(map(str, words))

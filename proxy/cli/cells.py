@@ -13,6 +13,7 @@ from rich.console import Console, ConsoleOptions
 from rich.table import Table
 from rich.text import Text
 
+from proxy import figures
 from proxy.text import printable
 
 WIDE = 120
@@ -101,25 +102,13 @@ def share_of_sent(part: Any, whole: Any) -> float | None:
 
 
 def size(value: Any) -> str:
-    """1.5 GiB, to three figures."""
-    if not is_number(value):
-        return "-"
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(value) < (1000 if unit == "B" else 999.5):
-            return f"{value:.0f} B" if unit == "B" else f"{value:.3g} {unit}"
-        value /= 1024
-    return f"{value:,.3g} TiB" if value < 999.5 else f"{value:,.0f} TiB"
+    """1.5 GiB"""
+    return figures.size(value) if is_number(value) else "-"
 
 
 def rate(value: Any) -> str:
-    """43.4 Mbit/s, to three figures."""
-    if not is_number(value):
-        return "-"
-    for unit in ("bit/s", "kbit/s", "Mbit/s"):
-        if abs(value) < 999.5:
-            return f"{value:.3g} {unit}"
-        value /= 1000
-    return f"{value:,.3g} Gbit/s" if value < 999.5 else f"{value:,.0f} Gbit/s"
+    """43.4 Mbit/s"""
+    return figures.rate(value) if is_number(value) else "-"
 
 
 def duration(value: Any) -> str:
@@ -133,10 +122,8 @@ def duration(value: Any) -> str:
 
 
 def milliseconds(value: Any) -> str:
-    """Seconds as milliseconds: 0.42 ms."""
-    if not is_number(value):
-        return "-"
-    return f"{value * 1000:.3g} ms" if value < 0.9995 else f"{value * 1000:,.0f} ms"
+    """Seconds: 0.42 ms"""
+    return figures.milliseconds(value) if is_number(value) else "-"
 
 
 def moment(value: Any) -> str:

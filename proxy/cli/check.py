@@ -10,9 +10,9 @@ from proxy.config.loading import load
 from proxy.config.model import Forward, Peer, SiteConfig
 from proxy.config.units import show_size
 from proxy.doctor import trust
+from proxy.figures import remaining
 from proxy.identity import Certificate
 from proxy.net.loops import refuse_loops
-from proxy.text import remaining
 
 
 def run(config: Path) -> None:

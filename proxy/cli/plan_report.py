@@ -9,6 +9,7 @@ from rich.table import Table
 from proxy.cli.cells import duration, headed_table, milliseconds, number, plain, rate
 from proxy.config.units import show_duration
 from proxy.doctor.wording import SYSCTL_FILE
+from proxy.figures import decimal_size
 from proxy.plan.line import KM_PER_MILE
 
 _LATENCY = (
@@ -38,15 +39,6 @@ def report(found: dict[str, Any]) -> Iterator[RenderableType]:
         yield _zones(found["zones"])
     for note in found.get("notes", ()):
         yield plain(f"! {note}", "yellow")
-
-
-def decimal_size(value: float) -> str:
-    """2.3 GB, to three figures: what array makers and lines count in."""
-    for unit in ("B", "KB", "MB", "GB"):
-        if value < 999.5:
-            return f"{value:.3g} {unit}"
-        value /= 1000
-    return f"{value:,.3g} TB" if value < 999.5 else f"{value:,.0f} TB"
 
 
 def way_cells(way: dict[str, Any]) -> tuple[str, str, str]:

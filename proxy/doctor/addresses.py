@@ -7,7 +7,8 @@ from proxy.config.addresses import Address
 from proxy.config.model import Export, Forward
 from proxy.doctor.facts import Bound, Contact, Reach, Running
 from proxy.doctor.findings import Finding, ok, problem
-from proxy.doctor.wording import milliseconds, sysctl
+from proxy.doctor.wording import sysctl
+from proxy.figures import milliseconds
 
 SITE = "running site"
 

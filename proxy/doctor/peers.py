@@ -9,7 +9,8 @@ from proxy.config.units import show_duration
 from proxy.doctor.facts import Contact, Reach
 from proxy.doctor.findings import Finding, attention, ok, problem
 from proxy.doctor.trust import renewal
-from proxy.doctor.wording import milliseconds, sysctl
+from proxy.doctor.wording import sysctl
+from proxy.figures import A_WHILE, milliseconds
 from proxy.identity import show_fingerprint
 
 LEAST_MTU = 1280
@@ -18,8 +19,6 @@ _THERE = "run isthmus doctor on its host: it is the side that dials, if peer.add
 _ABOVE = "see the finding on the peer above; the log of isthmus serve says more"
 _BY_ITS_CLOCK = "bad certificate", "certificate expired"
 """How TLS calls one that does not hold yet, or no more (RFC 8446, section 6.2; OpenSSL); one that is unknown is not."""
-OF_LATE = 600.0
-"""Seconds for which a connection that was refused counts, as in the site's health."""
 _TIMES_ASKED, _LONGEST = 4, 7200
 """What a PING and its answer take is to fit into dead_after that often, as `check` advises; seconds that it may be."""
 _REACHED = "isthmus doctor on the host of {} tries it: start the array's target, or correct export.address there"
@@ -141,7 +140,7 @@ def refusals(name: str, state: Mapping[str, Any]) -> Iterator[Finding]:
     told = state.get("refusals")
     for each in told if isinstance(told, list) else []:
         seconds = each.get("seconds") if isinstance(each, dict) else None
-        if not isinstance(seconds, int | float) or seconds >= OF_LATE:
+        if not isinstance(seconds, int | float) or seconds >= A_WHILE:
             continue
         share, words = str(each.get("share", "")), str(each.get("words", ""))
         remedy = _REACHED.format(name) if each.get("reason") == "unreachable" else _AGREED

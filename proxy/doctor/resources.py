@@ -8,7 +8,7 @@ from dedupstore.fitting import LEAST_BYTES, containers_of
 from proxy.config.model import SiteConfig
 from proxy.doctor.facts import Disk, Memory, NoDisk, Processors
 from proxy.doctor.findings import Finding, attention, ok, problem
-from proxy.doctor.wording import size as show_size
+from proxy.figures import size as show_size
 
 USER = "user"
 LIMITS = "limits"

@@ -6,13 +6,12 @@ from datetime import UTC, datetime, timedelta
 from proxy.config.model import SiteConfig
 from proxy.doctor.facts import Clock, Zone
 from proxy.doctor.findings import Finding, attention, ok, problem
+from proxy.figures import ENDS_SOON, remaining
 from proxy.identity import Certificate, compare_clocks, if_clock_is_right, show_fingerprint, show_moment
-from proxy.text import remaining
 
 CLOCK = "clock"
 ZONE = "time zone"
-SOON = timedelta(days=30)
-"""A certificate that ends within that time needs a successor now: it has to be made, carried over and compared."""
+SOON = timedelta(seconds=ENDS_SOON)
 DRIFT = 3600.0
 """Seconds that a file's time may be ahead of the clock: it was written on another host, or by another time zone."""
 

@@ -15,9 +15,10 @@ from proxy.config.values import LANES_MAX
 from proxy.doctor.facts import Kernel, Limits
 from proxy.doctor.findings import Finding, attention, ok
 from proxy.doctor.kernel import BUFFERS
-from proxy.doctor.wording import THEN_RESTART, milliseconds, sysctl
-from proxy.doctor.wording import rate as show_rate
-from proxy.doctor.wording import size as show_size
+from proxy.doctor.wording import THEN_RESTART, sysctl
+from proxy.figures import milliseconds
+from proxy.figures import rate as show_rate
+from proxy.figures import size as show_size
 from proxy.plan.line import BUFFER_MAX, Line, sysctl_lines
 
 TUNNEL = "tunnel memory"

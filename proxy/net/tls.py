@@ -23,14 +23,12 @@ from proxy.config.loading import load
 from proxy.config.mistakes import ConfigError
 from proxy.config.model import Identity, SiteConfig
 from proxy.errors import OperatorError
+from proxy.figures import ENDS_SOON, remaining
 from proxy.net.handshake import JudgedConnection
 from proxy.observe.snapshot import CertificateStatus
-from proxy.text import remaining
 
 log = logging.getLogger(__name__)
 
-_EXPIRY_WARNING = 30 * 86400
-"""Seconds before the end of this site's certificate from which on an alarm says so."""
 _ENDED = "has ended: no new lane comes up with it; if this host's clock is right,"
 """With a clock that is ahead, the new certificate would begin too late for everyone else."""
 
@@ -151,7 +149,7 @@ class Certificates:
         """A failed reload, and a certificate that ends soon."""
         alarms = [self.problem] if self.problem else []
         left = self._loaded.certificates[0].expires - time.time()
-        if left < _EXPIRY_WARNING:
+        if left < ENDS_SOON:
             ends = f"ends in {remaining(left)};" if left > 0 else _ENDED
             alarms.append(
                 f"the site's certificate {ends} make a new one with `isthmus keygen`, give it to the peers, and"

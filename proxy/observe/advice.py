@@ -1,8 +1,8 @@
 """Would a faster line help? The zones of `proxy.plan.zones`, by what has been written through this site."""
 
+from proxy.figures import byte_rate, size
 from proxy.observe.snapshot import AdviceStatus, ZoneStatus
 from proxy.observe.verdict import Limit, Verdict
-from proxy.observe.wording import bytes_a_second, size
 from proxy.plan.zones import Zone, by_rate, by_size, together
 
 
@@ -16,7 +16,7 @@ def advise(rate: float, average: float, verdict: Verdict | None = None) -> Advic
         return None
     zones = by_rate(rate), by_size(average)
     both = together(*zones)
-    words = f"{_advice(both)}: {bytes_a_second(rate)} written in the busiest ten seconds ({zones[0].colour})"
+    words = f"{_advice(both)}: {byte_rate(rate)} written in the busiest ten seconds ({zones[0].colour})"
     words += f", {size(average)} a write on average ({zones[1].colour})"
     if verdict is not None and verdict.limit is Limit.WAN_RATE and both is not Zone.LIKELY:
         words += (

@@ -7,15 +7,16 @@ where enough moved for their figures to mean something.
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
+from proxy import figures
+from proxy.figures import A_WHILE, byte_rate, size
 from proxy.observe import codes
 from proxy.observe.answers import Caution
 from proxy.observe.codes import Code
 from proxy.observe.readings import held_counter, limited_counter, peer_counter, share_counter, store_counter
 from proxy.observe.snapshot import PeerStatus, ShareStatus, Snapshot
 from proxy.observe.store_report import larger_stores
-from proxy.observe.trend import A_MINUTE, A_WHILE, Trend
+from proxy.observe.trend import A_MINUTE, Trend
 from proxy.observe.verdict import SATURATED, TURNS_WORDS, Limit
-from proxy.observe.wording import size
 
 LEAST_BYTES = 64 << 20
 """Plain bytes in ten minutes below which there is no warning about a forward's or export's reduction, nor about what a
@@ -107,9 +108,8 @@ def _shaped(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
             held = trend.rise(held_counter(peer.name, share.name), A_MINUTE) / A_MINUTE
             if held >= HELD:
                 rate = _holding(peer, share, trend)
-                words = (
-                    f"a rate of {rate / 1e6:.3g} Mbit/s to {peer.name} held data back for {held:.0%} of the last minute"
-                )
+                shown = figures.rate(rate)
+                words = f"a rate of {shown} to {peer.name} held data back for {held:.0%} of the last minute"
                 yield _Found(codes.SHAPED, f"{share.name} to {peer.name}", words)
 
 
@@ -135,7 +135,7 @@ def _relieved(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
         if relieved >= LEAST_BYTES and lately:
             words = f"{size(relieved)} that {peer.name} holds went literally in ten minutes"
             rate = peer.store_bytes_per_second
-            given = f"{rate / 1e6:.3g} MB/s" if rate else "too little"
+            given = byte_rate(rate) if rate else "too little"
             reason = f"its store gives {given} of what is referred to, and the line has room for more"
             yield _Found(codes.STORE_BEHIND, f"peer {peer.name}", f"{words}: {reason}")
 

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from proxy.figures import A_WHILE
 from proxy.observe import codes
 from proxy.observe.answers import Caution, HealthAnswer, Level, PeerHealth, Reason
 from proxy.observe.codes import code_named
 from proxy.observe.journal import Journal
 from proxy.observe.snapshot import PeerStatus, Snapshot
-from proxy.observe.trend import A_MINUTE, A_WHILE
+from proxy.observe.trend import A_MINUTE
 from proxy.observe.wording import number_of_streams
 
 _TOLD_ELSEWHERE = {code.code for code in (codes.TUNNEL_DOWN, codes.PEER_ENDED, codes.DRAINING, codes.RELOAD_FAILED)}

@@ -7,15 +7,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from proxy.figures import A_WHILE, ENDS_SOON, remaining, size
 from proxy.observe import codes
 from proxy.observe.answers import HealthAnswer, LaneHealth, Level, PeerHealth, Reason, StoreHealth, TunnelHealth
 from proxy.observe.codes import Code
 from proxy.observe.readings import REFUSED_COUNTER, lane_counter, peer_counter, store_counter
 from proxy.observe.refusals import UNREACHABLE
 from proxy.observe.snapshot import CertificateStatus, LaneStatus, PeerStatus, RefusalStatus, Snapshot
-from proxy.observe.trend import A_MINUTE, A_WHILE, Trend
-from proxy.observe.wording import number_of_streams, size
-from proxy.text import remaining
+from proxy.observe.trend import A_MINUTE, Trend
+from proxy.observe.wording import number_of_streams
 
 OF_LATE = 10.0
 """Seconds over which rates and loss are taken."""
@@ -30,7 +30,7 @@ BEARS_LOSS = "bbr"
 """How the names of congestion controls begin that do not slow down because packets are lost."""
 OUTAGES_TO_FLAP = 3
 DAY = 86400.0
-ENDS_SOON, ENDS_NOW = 30 * DAY, 7 * DAY
+ENDS_NOW = 7 * DAY
 SET_ASIDE = "an empty one took its place", "copies that were set aside"
 """What the store's alarms about a store that was set aside contain: they have no codes to be known by."""
 LOSSY_REMEDY = (

@@ -1,8 +1,8 @@
 """The store as the API answers it."""
 
+from proxy.figures import size
 from proxy.observe.answers import HitsByAge, LargerStore, StoreAnswer
 from proxy.observe.snapshot import Snapshot, StoreStatus
-from proxy.observe.wording import size
 
 WORTH_IT = 0.02
 """Share of look-ups from which on more hits are worth a sentence."""

@@ -7,8 +7,6 @@ Counters = Mapping[str, float]
 
 A_MINUTE = 60.0
 """Seconds for which every reading is remembered."""
-A_WHILE = 600.0
-"""Seconds for which health and warnings go on counting what has happened: "in the last ten minutes"."""
 
 
 class _Readings:

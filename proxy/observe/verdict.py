@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from proxy.figures import byte_rate, milliseconds, rate, size
 from proxy.observe.waiting import SECOND, Recent, Times, Waiting
-from proxy.observe.wording import bits_a_second, bytes_a_second, milliseconds, size
 
 SATURATED = 0.9
 """Share of a core from which on the event loop has no time left, so that whatever arrives waits for it."""
@@ -192,11 +192,11 @@ def _far_array(figures: Figures, times: Times, share: float) -> str:
     if answer > taking:
         return _turns(figures)
     if times.get(Waiting.ARRAY, 0) > times.get(Waiting.FAR_ARRAY, 0):
-        return f"the array here takes {bytes_a_second(figures.delivered)}"
+        return f"the array here takes {byte_rate(figures.delivered)}"
     waiting = f"; {size(figures.arrived)} have arrived there and wait" if figures.arrived else ""
-    gives = bytes_a_second(figures.far_store)
+    gives = byte_rate(figures.far_store)
     store = f"; the store there gives {gives} of what is referred to" if figures.far_store else ""
-    return f"the far array takes {bytes_a_second(figures.taken)}{waiting}{store}"
+    return f"the far array takes {byte_rate(figures.taken)}{waiting}{store}"
 
 
 def _store(figures: Figures, times: Times, share: float) -> str:
@@ -221,7 +221,7 @@ def _cpu(figures: Figures, times: Times, share: float) -> str:
 
 def _rate(figures: Figures, times: Times, share: float) -> str:
     lost = f", of which {figures.resent:.1%} were sent again" if figures.resent >= LOSS_WORTH_SAYING else ""
-    return f"the line takes {bits_a_second(figures.line)}{lost}"
+    return f"the line takes {rate(figures.line * 8)}{lost}"
 
 
 def _window(figures: Figures, times: Times, share: float) -> str:
@@ -239,7 +239,7 @@ def _window(figures: Figures, times: Times, share: float) -> str:
         return f"the {name} was used up for {share:.0%} of the time"
     if not figures.round_trip:
         return f"{name} {size(most)} is used up"
-    allowed = bytes_a_second(most / figures.round_trip)
+    allowed = byte_rate(most / figures.round_trip)
     return f"{name} {size(most)} / {milliseconds(figures.round_trip)} round trip = {allowed}"
 
 

@@ -1,5 +1,6 @@
 """The watch: keeps what outlasts a snapshot. It is fed with one once a second; the API asks it at any time."""
 
+from proxy.figures import A_WHILE
 from proxy.observe import codes
 from proxy.observe.answers import Caution, HealthAnswer
 from proxy.observe.cautions import Cautions
@@ -9,7 +10,7 @@ from proxy.observe.history import History
 from proxy.observe.journal import Journal
 from proxy.observe.readings import counters, store_counter
 from proxy.observe.snapshot import Snapshot
-from proxy.observe.trend import A_WHILE, Trend
+from proxy.observe.trend import Trend
 
 _HOUR = 3600.0
 _EVICTED = store_counter("evicted_bytes")

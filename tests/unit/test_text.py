@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.text import introduced, printable, remaining
+from proxy.text import introduced, printable
 
 
 @pytest.mark.parametrize(
@@ -19,22 +19,6 @@ from proxy.text import introduced, printable, remaining
 )
 def test_printable(text: str, shown: str) -> None:
     assert printable(text) == shown
-
-
-@pytest.mark.parametrize(
-    ("seconds", "shown"),
-    [
-        (30 * 86400 - 1, "29 days"),
-        (2 * 86400, "2 days"),
-        (2 * 86400 - 1, "47 h"),
-        (21.9 * 3600, "21 h"),
-        (2 * 3600 - 1, "119 min"),
-        (119.9, "119 s"),
-        (0.5, "0 s"),
-    ],
-)
-def test_what_ends_tomorrow_does_not_end_in_0_days(seconds: float, shown: str) -> None:
-    assert remaining(seconds) == shown
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_what_a_larger_store_brings() -> None:
     assert answer.larger[0].size_bytes == 2 << 30
     assert [each.share for each in answer.hits_by_age][:3] == [0.45, 0.15, 0]
     assert (answer.hit_rate, answer.replaced_last_hour_bytes) == (0.6, 7)
-    assert answer.advice == "with 2,048 MiB about 10% more of the look-ups would find their chunk"
+    assert answer.advice == "with 2 GiB about 10% more of the look-ups would find their chunk"
 
 
 def test_what_is_replaced_for_good() -> None:

@@ -15,14 +15,15 @@ def test_shaping_that_holds_back() -> None:
     assert "5 Mbit/s to west held data back for 90% of the last minute" in site.watch.cautions[0].words
 
 
-@pytest.mark.parametrize(("own", "named"), [(0.9, "a rate of 8 Mbit/s"), (0.3, "a rate of 10 Mbit/s")])
+@pytest.mark.parametrize(("own", "named"), [(0.9, "a rate of 8 Gbit/s"), (0.3, "a rate of 10 Gbit/s")])
 def test_the_rate_that_shapes_is_named(own: float, named: str) -> None:
-    """Not the lower one: forwards that divide the peer's rate may none of them have their maximum."""
+    """Not the lower one: forwards that divide the peer's rate may none of them have their maximum. (Of a fast line it
+    was told as 1e+04 Mbit/s.)"""
     site = Site()
     for second in range(1, 80):
         times = {"held_seconds": 0.9 * second, "held_by_maximum_seconds": own * second}
-        held = share(maximum_bits_per_second=8_000_000, **times)
-        site.pass_(with_peer(shares=[held], rate_bits_per_second=10_000_000))
+        held = share(maximum_bits_per_second=8_000_000_000, **times)
+        site.pass_(with_peer(shares=[held], rate_bits_per_second=10_000_000_000))
     (caution,) = site.watch.cautions
     assert caution.words == f"{named} to west held data back for 90% of the last minute"
 

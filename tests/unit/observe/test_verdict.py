@@ -260,7 +260,7 @@ def test_while_the_peer_is_out_of_reach_it_is_that() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate", "words"), [(0, "0 Mbit/s"), (125, "0.001 Mbit/s"), (124.95e6, "1,000 Mbit/s"), (5e9, "40,000 Mbit/s")]
+    ("rate", "words"), [(0, "0 bit/s"), (125, "1 kbit/s"), (124.95e6, "1 Gbit/s"), (5e9, "40 Gbit/s")]
 )
 def test_rates_to_three_figures(rate: float, words: str) -> None:
     assert judge(account(line=1), replace(FIGURES, line=rate, resent=0)).words == f"the line takes {words}"

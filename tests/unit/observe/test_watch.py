@@ -398,7 +398,7 @@ def test_a_store_that_is_too_small() -> None:
         )
         site.pass_(changed(store=used))
     assert site.warned == ["IST-504"]
-    assert site.watch.cautions[0].words == "a store of 2,048 MiB would have answered 10.0% more of all look-ups"
+    assert site.watch.cautions[0].words == "a store of 2 GiB would have answered 10.0% more of all look-ups"
 
 
 def test_what_was_replaced_in_the_last_hour() -> None:

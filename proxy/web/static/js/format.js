@@ -1,4 +1,4 @@
-// Figures as the command line prints them (proxy/cli/cells.py): three digits and a unit, a dash for what is missing.
+// Figures as the command line prints them (proxy/figures.py, proxy/cli/cells.py): three digits and a unit, a dash for what is missing.
 
 export const DASH = "–";
 
