@@ -124,7 +124,7 @@ def _reached(wishes: Wishes) -> Address | None:
 def _present(names: Iterable[str], out: Path) -> Iterator[str]:
     """A line for each file that is there already: nothing is ever written over."""
     for name in names:
-        if (out / name).exists():
+        if os.path.exists(out / name):  # what cannot be looked at is told of when it is written
             yield f"{out / name} exists already; choose another directory (--out), or remove it if it is not needed"
 
 
@@ -136,7 +136,7 @@ def _names(site: str) -> tuple[str, ...]:
 def _write(files: list[File], out: Path) -> None:
     """Write all files; if one cannot be written leave none, and no new directory. Raises OperatorError."""
     state = out / container.STATE
-    lacking = [place for place in (state, out, *out.parents) if not place.exists()]
+    lacking = [place for place in (state, out, *out.parents) if not os.path.exists(place)]
     try:
         out.mkdir(parents=True, exist_ok=True)
         state.mkdir(mode=0o700, exist_ok=True)

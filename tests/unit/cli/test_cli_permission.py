@@ -83,6 +83,23 @@ def test_where_a_site_is_to_be_made(isthmus: Isthmus, directory: Path, monkeypat
     assert shown.stderr == f"isthmus: {directory}/state cannot be written: Permission denied; {remedy}\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("private/east", "/private/east cannot be written: Permission denied; let user "),
+        ("e" * 300, "e cannot be written: File name too long; see what is there, or choose another directory (--out)"),
+    ],
+    ids=["private", "long"],
+)
+def test_where_it_cannot_be_seen_what_is_there(isthmus: Isthmus, directory: Path, name: str, told: str) -> None:
+    """It ended as by a defect."""
+    (directory / "private").mkdir(0o000)
+    shown = isthmus("init", "--site", "east", "--peer", "west=198.18.0.2:4500", "--out", directory / name)
+    (directory / "private").chmod(0o700)
+    assert (shown.exit_code, shown.stdout) == (ExitCode.FAILED, "")
+    assert told in shown.stderr
+
+
 def test_a_sites_key_and_token(isthmus: Isthmus, directory: Path) -> None:
     """Nobody is told to let others read them: then the site would refuse them."""
     made = isthmus("init", "--site", "east", "--peer", "west=198.18.0.2:4500", "--out", directory)
