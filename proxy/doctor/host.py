@@ -140,9 +140,13 @@ def clock(files: Iterable[Path], root: Path = ROOT) -> Clock:
     return Clock(time.time(), _synchronised(root), max(map(_written, files), default=0.0))
 
 
-def zone(process: int = 0, root: Path = ROOT) -> Zone:
-    """As the C library finds it: TZ of the process's environment, which only its user may read, or else the host's."""
-    told = dict(word.partition("=")[::2] for word in _text(_of(process, root) / "environ").split("\0"))
+def zone(process: int = 0, root: Path = ROOT) -> Zone | None:
+    """As the C library finds it: by TZ of the process's environment, if this user may read that, or the host's."""
+    try:
+        environment = (_of(process, root) / "environ").read_text("ascii", errors="replace")
+    except OSError:
+        return None
+    told = dict(word.partition("=")[::2] for word in environment.split("\0"))
     if "TZ" in told:
         name = told["TZ"].removeprefix(":")
         file = root / told.get("TZDIR", _ZONES).lstrip("/") / name

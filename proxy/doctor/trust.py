@@ -71,9 +71,9 @@ def clock(facts: Clock) -> Iterator[Finding]:
         yield attention(CLOCK, found, serve)
 
 
-def zone(config: SiteConfig, facts: Zone) -> Iterator[Finding]:
+def zone(config: SiteConfig, facts: Zone | None) -> Iterator[Finding]:
     """Whether the rates that peers have at certain times begin when they should; elsewhere all times are UTC."""
-    if not any(peer.schedule for peer in config.peers):
+    if facts is None or not any(peer.schedule for peer in config.peers):
         return
     if facts.known:
         yield ok(ZONE, f"peer.schedule goes by {facts.name or 'UTC, since no other is set'}")

@@ -221,6 +221,8 @@ def test_what_the_c_library_makes_of_them(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_hosts_time_zone(root: Path) -> None:
+    assert host.zone(root=root) is None, "what the environment says is not told"
+    write(root / "proc/self/environ", "")
     berlin = root / "usr/share/zoneinfo/Europe/Berlin"
     (root / "etc").mkdir()
     (root / "etc/localtime").symlink_to(berlin)

@@ -120,6 +120,7 @@ def test_a_time_zone_that_is_not_known_matters_where_rates_have_a_schedule() -> 
     assert finding.found.startswith("TZ=Europe/Berln is not known here, so UTC is taken: the rates of peer.schedule")
     assert "TZ=Europe/Berlin in the unit, ISTHMUS_TIME_ZONE of a container; or install tzdata" in finding.remedy
     assert not list(zone(site(EAST), unknown))
+    assert not list(zone(site(SCHEDULED), None)), "nothing is said of what is not told"
 
 
 @pytest.mark.parametrize(("name", "shown"), [("TZ=CET-1", "TZ=CET-1"), ("", "UTC, since no other is set")])
