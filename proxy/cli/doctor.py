@@ -59,7 +59,8 @@ def run(config: Path, rate: str | None, round_trip: str | None, as_json: bool) -
 
 def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     """All findings, from the outside inward: peers and arrays, the line, this host."""
-    process = next((int(found.name) for found in believed(site.source, site.identity.key)), 0)
+    # The newest: what started it, such as runuser or a container's init, may have the same words behind its own.
+    process = max((int(found.name) for found in believed(site.source, site.identity.key)), default=0)
     running, status, health, silence = _asked(site, process)
     mistakes = _mistakes(site)
     certificates = None if mistakes else _load_certificates(site, mistakes)

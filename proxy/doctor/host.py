@@ -141,7 +141,7 @@ def clock(files: Iterable[Path], root: Path = ROOT) -> Clock:
 
 
 def zone(process: int = 0, root: Path = ROOT) -> Zone | None:
-    """As the C library finds it: by TZ of the process's environment, if this user may read that, or the host's."""
+    """As the C library finds it: by TZ of the process's environment, or the host's. None: that may not be read."""
     try:
         environment = (_of(process, root) / "environ").read_text("ascii", errors="replace")
     except OSError:
