@@ -11,9 +11,8 @@ from unittest.mock import MagicMock
 from proxy.net.coders import Coders
 from proxy.net.relay import Relay
 from proxy.net.rounds import Rounds
-from proxy.reduction.encoder import READ_BYTES
 from proxy.reduction.windows import ContextMemory
-from tests.unit.reduction.sites import Site, decoder_of, encoder_of, noise
+from tests.unit.reduction.sites import Site, decoder_of, encoder_of
 
 
 @dataclass
@@ -45,25 +44,3 @@ def connection(here: Site, memory: ContextMemory | None = None, without: str = "
         transport.get_extra_info.return_value = near
         relay.connection_made(transport)
         yield Connected(relay, owner, transport)
-
-
-def resting(connected: Connected) -> None:
-    """The tunnel has no credit."""
-    connected.owner.streams.sendable.return_value = 0
-    connected.owner.streams.flow.return_value = None
-    connected.relay.get_buffer(0)[:] = noise(READ_BYTES)
-    connected.read()
-    connected.transport.pause_reading.assert_called_once_with()
-
-
-def ended(connected: Connected) -> None:
-    """The array has said all it had to."""
-    connected.relay.eof_received()
-
-
-@contextmanager
-def tcp_pair() -> Iterator[tuple[socket.socket, socket.socket]]:
-    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as near:
-        far, _ = listener.accept()
-        with far:
-            yield near, far

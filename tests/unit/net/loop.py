@@ -45,19 +45,3 @@ class Handle:
 
     def cancel(self) -> None:
         self.cancelled = True
-
-
-def next_round(loop: Loop) -> None:
-    """As the loop does: what is called soon meanwhile has to wait for the round after."""
-    due, loop.due = loop.due, []
-    for _, _, handle in due:
-        if not handle.cancelled:
-            handle.call()
-    loop.now += 0.01
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now

@@ -16,7 +16,9 @@ from proxy.protocol.errors import PeerError
 from proxy.protocol.frames import encode_close
 from proxy.protocol.hello import Hello
 from proxy.protocol.reader import Frame, encode
-from tests.unit.net.loop import Clock, Loop, next_round
+from tests.unit.net.loop import Loop
+from tests.unit.net.test_rounds import Clock
+from tests.unit.net.test_turns import next_round
 from tests.unit.protocol.playbook import Script
 
 EACH = LONGEST / 2.99

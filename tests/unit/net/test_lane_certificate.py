@@ -5,12 +5,23 @@ import contextlib
 import socket
 import ssl
 from pathlib import Path
+from typing import Any
 
 import uvloop
 
 from proxy.net.lane import Lane
 from tests.certificates import make
-from tests.unit.net.owner import Owner, context
+
+
+class Owner:
+    """Who asks whose lane it was when it is lost."""
+
+    def __init__(self) -> None:
+        self.shown: tuple[bytes, dict[str, object]] | None = None
+        self.reason = ""
+
+    def lost(self, lane: Lane, reason: str) -> None:
+        self.shown, self.reason = lane.certificate, reason
 
 
 def refuse(listener: socket.socket, theirs: ssl.SSLContext) -> None:
@@ -29,6 +40,14 @@ async def refused(ours: ssl.SSLContext, theirs: ssl.SSLContext) -> Owner:
         await loop.create_connection(lambda: lane, *listener.getsockname(), ssl=ours, server_hostname="west")
         await asyncio.gather(refusing, lane.settled.wait())
     return owner
+
+
+def context(purpose: Any, own: Path, trusted: Path) -> ssl.SSLContext:
+    made = ssl.SSLContext(purpose)
+    made.load_cert_chain(own.with_suffix(".crt"), own.with_suffix(".key"))
+    made.load_verify_locations(trusted.with_suffix(".crt"))
+    made.verify_mode = ssl.CERT_REQUIRED
+    return made
 
 
 def test_a_certificate_is_known_after_an_alert_has_ended_tls(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import uvloop
 
 from proxy.net.lane import Lane
 from tests.certificates import make
-from tests.unit.net.owner import Owner, context
+from tests.unit.net.test_lane_certificate import Owner, context
 
 MANY = 20
 """Writes in one turn, as of so many relays that each have something to send."""

@@ -3,7 +3,9 @@
 import errno
 import os
 import select
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from unittest.mock import MagicMock, call
 
@@ -23,9 +25,10 @@ from proxy.reduction.contexts import ContextWriter
 from proxy.reduction.encoder import READ_BYTES
 from proxy.reduction.windows import WINDOW_LOG_MIN, ContextMemory
 from tests.patience import PATIENCE
-from tests.unit.net.connected import Connected, connection, ended, resting, tcp_pair
-from tests.unit.net.loop import Clock, Loop, next_round
-from tests.unit.net.sources import contended
+from tests.unit.net.connected import Connected, connection
+from tests.unit.net.loop import Loop
+from tests.unit.net.test_rounds import Clock
+from tests.unit.net.test_turns import contended, next_round
 from tests.unit.reduction.batches import CHUNK, NAME, WHOLE, batch, literal
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, encoder_of, noise, send, site, two_sites
@@ -91,6 +94,28 @@ def test_an_array_that_has_ended_its_side_is_not_waited_for_although_its_last_by
     connected.transport.pause_reading.assert_not_called()
     connected.owner.worker.when_relieved.assert_not_called()
     connected.owner.streams.flow.assert_not_called()
+
+
+def resting(connected: Connected) -> None:
+    """The tunnel has no credit."""
+    connected.owner.streams.sendable.return_value = 0
+    connected.owner.streams.flow.return_value = None
+    connected.relay.get_buffer(0)[:] = noise(READ_BYTES)
+    connected.read()
+    connected.transport.pause_reading.assert_called_once_with()
+
+
+def ended(connected: Connected) -> None:
+    """The array has said all it had to."""
+    connected.relay.eof_received()
+
+
+@contextmanager
+def tcp_pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as near:
+        far, _ = listener.accept()
+        with far:
+            yield near, far
 
 
 @pytest.mark.parametrize("state", [resting, ended])

@@ -5,7 +5,15 @@ from dataclasses import dataclass, field
 import pytest
 
 from proxy.net.rounds import LONGEST, Rounds
-from tests.unit.net.loop import Clock, Loop, next_round
+from tests.unit.net.loop import Loop
+from tests.unit.net.test_turns import next_round
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 @dataclass

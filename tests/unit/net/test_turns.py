@@ -6,8 +6,40 @@ from functools import partial
 import pytest
 
 from proxy.net.turns import AT_ONCE, TURN, Turns
-from tests.unit.net.loop import Loop, next_round
-from tests.unit.net.sources import MANY, READ, Source, contended
+from tests.unit.net.loop import Loop
+
+READ = 64 << 10
+MANY = 32
+
+
+class Source:
+    """Has more than anybody reads."""
+
+    def __init__(self, turns: Turns) -> None:
+        self.turns = turns
+        self.reads = True
+
+    def round(self, most: int = 2 * TURN) -> int:
+        """What the loop reads of it in one round."""
+        read = 0
+        while self.reads and read < most:
+            read += READ
+            if self.turns.spend(self, READ, more=True):
+                self.reads = False
+                self.turns.wait(self, self.go_on)
+        return read
+
+    def go_on(self) -> None:
+        self.reads = True
+
+
+def next_round(loop: Loop) -> None:
+    """As the loop does: what is called soon meanwhile has to wait for the round after."""
+    due, loop.due = loop.due, []
+    for _, _, handle in due:
+        if not handle.cancelled:
+            handle.call()
+    loop.now += 0.01
 
 
 @pytest.fixture
@@ -20,6 +52,16 @@ def test_one_that_is_alone_is_never_told_to_wait(turns: Turns, loop: Loop) -> No
     for _ in range(10):
         assert source.round() == 2 * TURN
         next_round(loop)
+
+
+def contended(turns: Turns, loop: Loop) -> list[Source]:
+    """So many sources that all wait but for those whose turn it is."""
+    sources = [Source(turns) for _ in range(MANY)]
+    for _ in range(2):
+        for source in sources:
+            source.round()
+        next_round(loop)
+    return sources
 
 
 def test_few_are_read_in_a_round_and_all_come_round(turns: Turns, loop: Loop) -> None:
