@@ -22,6 +22,7 @@ from proxy.net import connecting
 from proxy.net.endings import reset_connection
 from proxy.net.probing import reach_address
 from tests.patience import PATIENCE
+from tests.unit.net.tcp import tcp_pair
 
 
 def test_an_address_that_does_not_answer_hides_no_other(deaf: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,23 +205,24 @@ def test_a_handshake_that_is_given_up_while_the_other_side_resets_leaves_no_erro
     And however often: another one was where its time was over just when the site stopped.
     """
     unheard: list[str] = []
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
     async def given_up(cancelled_in: int, reset_in: int) -> None:
-        near, far = tcp_pair()
-        near.setblocking(False)
-        making = asyncio.ensure_future(
-            connecting.take_over(near, asyncio.Protocol, ssl=ssl.create_default_context(), server_hostname="west")
-        )
-        again_in = None if again_after is None else cancelled_in + again_after
-        for round_ in range(9):
-            if round_ == reset_in:
-                reset_connection(far)
-                far.close()
-            if round_ in (cancelled_in, again_in):
-                making.cancel()
-            await asyncio.sleep(0)
-        with contextlib.suppress(asyncio.CancelledError, OSError):
-            await making
+        with tcp_pair() as (near, far):
+            near.setblocking(False)
+            making = asyncio.ensure_future(
+                connecting.take_over(near, asyncio.Protocol, ssl=context, server_hostname="west")
+            )
+            again_in = None if again_after is None else cancelled_in + again_after
+            for round_ in range(9):
+                if round_ == reset_in:
+                    reset_connection(far)
+                    far.close()
+                if round_ in (cancelled_in, again_in):
+                    making.cancel()
+                await asyncio.sleep(0)
+            with contextlib.suppress(asyncio.CancelledError, OSError):
+                await making
 
     async def at_all_moments() -> None:
         loop = asyncio.get_running_loop()
@@ -234,12 +236,6 @@ def test_a_handshake_that_is_given_up_while_the_other_side_resets_leaves_no_erro
 
     uvloop.run(at_all_moments())
     assert unheard == []
-
-
-def tcp_pair() -> tuple[socket.socket, socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        near = socket.create_connection(listener.getsockname())
-        return near, listener.accept()[0]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import uvloop
 
 from proxy.net.endings import LEAVE_SECONDS, Leaving, reset_connection, socket_of
 from tests.patience import PATIENCE
+from tests.unit.net.tcp import tcp_pair
 
 LAST = bytes(8 << 20)
 """More than the kernel takes from us and for the array."""
@@ -34,11 +35,7 @@ class Side(asyncio.Protocol):
 async def leave(then: Callable[[Side, socket.socket], Awaitable[None]]) -> None:
     """The stream has ended, and the array has not read its last bytes yet."""
     loop = asyncio.get_running_loop()
-    with (
-        socket.create_server(("127.0.0.1", 0)) as listening,
-        socket.create_connection(listening.getsockname()) as array,
-    ):
-        ours, _ = listening.accept()
+    with tcp_pair() as (array, ours):
         ours.setblocking(False)
         transport, side = await loop.connect_accepted_socket(Side, ours)
         transport.write(LAST)

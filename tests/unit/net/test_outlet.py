@@ -1,11 +1,10 @@
 """How much a lane's kernel may hold: little, plenty once BBR has found the line and does not know it yet."""
 
-import socket
-
 import pytest
 
 from proxy.net.outlet import LEAST, MOST, MOST_APART, PLENTY, SECONDS, SECONDS_APART, Portion
 from proxy.net.tcpinfo import sending, tcp_info
+from tests.unit.net.tcp import tcp_pair
 
 RATE = 5_400_000
 
@@ -85,16 +84,14 @@ def test_bounds(pace: int) -> None:
 
 def test_what_the_kernel_says() -> None:
     """Both rates are there as soon as something was acknowledged."""
-    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as near:
-        far, _ = listener.accept()
-        with far:
-            for _ in range(10):
-                near.sendall(bytes(1000))
-                assert far.recv(1000)
-                far.sendall(b"and the acknowledgement comes with this")
-                assert near.recv(100)
-            found = sending(near)
-            info = tcp_info(near)
+    with tcp_pair() as (near, far):
+        for _ in range(10):
+            near.sendall(bytes(1000))
+            assert far.recv(1000)
+            far.sendall(b"and the acknowledgement comes with this")
+            assert near.recv(100)
+        found = sending(near)
+        info = tcp_info(near)
     assert found.unsent == 0
     assert info is not None
     assert found.rate == info.delivery_rate > 0

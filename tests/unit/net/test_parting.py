@@ -13,7 +13,8 @@ from proxy.protocol.codes import ResetCode
 from tests.patience import PATIENCE
 from tests.unit.net.connected import Connected
 from tests.unit.net.loop import Loop
-from tests.unit.net.test_relay import ended, resting, tcp_pair
+from tests.unit.net.tcp import await_reset, tcp_pair
+from tests.unit.net.test_relay import ended, resting
 from tests.unit.reduction.sites import noise
 
 
@@ -85,9 +86,7 @@ def test_nor_does_such_a_reset_cost_what_was_sent_in_order_before(
         far.sendall(b"the last words")
         far.close()
         answers(connected, near)
-        poll = select.poll()
-        poll.register(near, 0)
-        assert poll.poll(PATIENCE * 1000), "the reset has come"
+        await_reset(near)
         for _ in range(round(3 * LEAVE_SECONDS)):
             loop.run(1.0)
             connected.relay.sample()
@@ -112,9 +111,7 @@ def test_nor_the_last_bytes_which_the_far_array_is_taking(connected: Connected, 
         connected.transport.get_extra_info.return_value = near
         asked_while_stopped(connected, near)
         closed_for_good(near, far)
-        poll = select.poll()
-        poll.register(near, 0)
-        assert poll.poll(PATIENCE * 1000), "the reset has come"
+        await_reset(near)
         ended_with_bytes_under_way(connected)
         connected.relay.consumed(1 << 62)
         gone = []

@@ -2,10 +2,7 @@
 
 import errno
 import os
-import select
-import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 from unittest.mock import MagicMock, call
 
@@ -24,9 +21,9 @@ from proxy.reduction.batch import CODEC_CONTEXT, assemble
 from proxy.reduction.contexts import ContextWriter
 from proxy.reduction.encoder import READ_BYTES
 from proxy.reduction.windows import WINDOW_LOG_MIN, ContextMemory
-from tests.patience import PATIENCE
 from tests.unit.net.connected import Connected, connection
 from tests.unit.net.loop import Loop
+from tests.unit.net.tcp import await_reset, tcp_pair
 from tests.unit.net.test_rounds import Clock
 from tests.unit.net.test_turns import contended, next_round
 from tests.unit.reduction.batches import CHUNK, NAME, WHOLE, batch, literal
@@ -110,14 +107,6 @@ def ended(connected: Connected) -> None:
     connected.relay.eof_received()
 
 
-@contextmanager
-def tcp_pair() -> Iterator[tuple[socket.socket, socket.socket]]:
-    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as near:
-        far, _ = listener.accept()
-        with far:
-            yield near, far
-
-
 @pytest.mark.parametrize("state", [resting, ended])
 def test_an_array_that_resets_its_connection_while_nobody_reads_it_is_noticed(
     connected: Connected, state: Callable[[Connected], None]
@@ -130,9 +119,7 @@ def test_an_array_that_resets_its_connection_while_nobody_reads_it_is_noticed(
         connected.owner.gone.assert_not_called()
         reset_connection(far)
         far.close()
-        poll = select.poll()
-        poll.register(near, 0)
-        assert poll.poll(PATIENCE * 1000), "the reset has come"
+        await_reset(near)
         connected.relay.sample()
         connected.owner.gone.assert_called_once_with(connected.relay)
         connected.owner.streams.reset.assert_called_once_with(1, ResetCode.ORIGIN_RESET, connected.relay.reason)

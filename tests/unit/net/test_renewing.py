@@ -16,6 +16,7 @@ from proxy.net.tcpinfo import TcpInfo, tcp_info
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import Share
 from proxy.protocol.tunnel import Tunnel
+from tests.unit.net.tcp import tcp_pair
 
 BBR_ENDS_TEN_SECONDS = 10.0
 WINDOW, SEGMENT, ROUND_TRIP = 30, 1448, 0.1
@@ -138,12 +139,10 @@ class FakeLane:
 
 @pytest.fixture
 def connected() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as near:
-        far, _ = listener.accept()
-        with far:
-            near.sendall(bytes(100_000))
-            assert far.recv(100_000, socket.MSG_WAITALL)
-            yield near
+    with tcp_pair() as (near, far):
+        near.sendall(bytes(100_000))
+        assert far.recv(100_000, socket.MSG_WAITALL)
+        yield near
 
 
 def test_the_kernel_has_bbr_afterwards_and_the_window_it_had(connected: socket.socket) -> None:

@@ -19,16 +19,15 @@ from proxy.net.sockets import (
     notice_absence,
 )
 from proxy.net.tcpinfo import Sending, bbr_info, reset_error, sending, tcp_info
+from tests.unit.net.tcp import tcp_pair
 
 SIZE = 1 << 20
 
 
 @pytest.fixture
 def connection() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as near:
-        accepted, _ = listener.accept()
-        with accepted:
-            yield near
+    with tcp_pair() as (near, _):
+        yield near
 
 
 def test_there_is_room_and_a_single_byte_is_still_told_of(connection: socket.socket) -> None:

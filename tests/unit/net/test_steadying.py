@@ -10,6 +10,7 @@ from proxy.net.sockets import BBR, choose_congestion_control, limit_pace
 from proxy.net.steadying import EVERY, Act, Steadying
 from proxy.net.tcpinfo import Bbr, TcpInfo, bbr_info
 from proxy.net.unpaused import Unpaused
+from tests.unit.net.tcp import tcp_pair
 
 RATE = 5_400_000
 ROUND_TRIP = 0.1
@@ -137,20 +138,18 @@ def test_a_ceiling_is_lifted_whoever_comes_meanwhile() -> None:
 
 def test_what_the_kernel_does() -> None:
     """The ceiling holds, and is gone afterwards."""
-    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as near:
-        far, _ = listener.accept()
-        with far:
-            if choose_congestion_control(near, BBR) != BBR:
-                pytest.skip("the kernel does not offer BBR")
-            near.sendall(bytes(100_000))
-            assert far.recv(100_000, socket.MSG_WAITALL)
-            bbr = bbr_info(near)
-            assert bbr is not None
-            assert bbr.rate > 0
-            assert 0.3 < bbr.gain < 3
-            for rate in (1_000_000, None):
-                limit_pace(near, rate)
-                assert near.getsockopt(socket.SOL_SOCKET, 47) in ((rate,) if rate else NO_LIMIT)
+    with tcp_pair() as (near, far):
+        if choose_congestion_control(near, BBR) != BBR:
+            pytest.skip("the kernel does not offer BBR")
+        near.sendall(bytes(100_000))
+        assert far.recv(100_000, socket.MSG_WAITALL)
+        bbr = bbr_info(near)
+        assert bbr is not None
+        assert bbr.rate > 0
+        assert 0.3 < bbr.gain < 3
+        for rate in (1_000_000, None):
+            limit_pace(near, rate)
+            assert near.getsockopt(socket.SOL_SOCKET, 47) in ((rate,) if rate else NO_LIMIT)
 
 
 def test_a_lane_that_becomes_urgent_has_no_ceiling(monkeypatch: pytest.MonkeyPatch) -> None:
