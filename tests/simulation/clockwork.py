@@ -3,8 +3,11 @@
 import asyncio
 import random
 import selectors
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine
+from contextlib import closing
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class _Jumping(selectors.DefaultSelector):
@@ -60,3 +63,11 @@ class Clockwork(asyncio.SelectorEventLoop):
             sock.abort()
             raise
         return sock, protocol
+
+
+def played(scene: Coroutine[Any, Any, T]) -> T:
+    """What comes of a scene on a loop of its own; nothing may go wrong on that loop."""
+    with closing(Clockwork(0)) as loop:
+        found = loop.run_until_complete(scene)
+    assert not loop.errors
+    return found

@@ -16,6 +16,7 @@ from proxy.net.within import Within
 from proxy.observe.refusals import Refusals
 from proxy.protocol.codes import ResetCode
 from tests.patience import PATIENCE
+from tests.simulation.clockwork import Clockwork, played
 
 TIMEOUT = 0.3
 ADD_WRITER = uvloop.Loop.add_writer
@@ -40,12 +41,8 @@ class Stream(asyncio.Protocol):
 
 def interrupted(loop: uvloop.Loop, connection: socket.socket, told: Callable[[], None]) -> None:
     """Await the answer of a connection; before it the site stands still, as a process that was stopped."""
-    stand_still()
-    ADD_WRITER(loop, connection, told)
-
-
-def stand_still() -> None:
     time.sleep(3 * TIMEOUT)
+    ADD_WRITER(loop, connection, told)
 
 
 def test_an_array_that_answered_while_the_site_stood_still_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,25 +85,27 @@ def test_what_the_other_array_waited_while_the_site_stood_still_is_not_its_fault
         arrays.connect(relay, Address(*listener.getsockname()))
         await asyncio.sleep(0 if still else TIMEOUT / 2)
         if still:
-            stand_still()
+            cast(Clockwork, asyncio.get_running_loop()).spend(3 * TIMEOUT)
         arrays.give_up(relay)
+        await asyncio.sleep(0)
         return [each.words.rpartition(": ")[2] for each in refusals.status()]
 
     monkeypatch.setattr("proxy.net.arrays.ADDRESS_SECONDS", TIMEOUT / 4)
-    monkeypatch.setattr(uvloop.Loop, "add_writer", lambda *_: None)  # the answer does not come
+    monkeypatch.setattr(Clockwork, "add_writer", lambda *_: None)  # the answer does not come
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        assert uvloop.run(scene(listener)) == blamed
+        assert played(scene(listener)) == blamed
 
 
 def test_one_that_does_not_answer_is_given_up_in_time() -> None:
     async def scene() -> float:
-        began = time.monotonic()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         with pytest.raises(TimeoutError):
             async with Within(TIMEOUT):
                 await asyncio.Event().wait()
-        return time.monotonic() - began
+        return loop.time() - began
 
-    assert TIMEOUT * 0.9 < uvloop.run(scene()) < 20 * TIMEOUT
+    assert played(scene()) == pytest.approx(TIMEOUT)
 
 
 def test_an_address_that_does_not_answer_hides_no_other_in_a_short_time(

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import errno
 import os
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -16,7 +16,7 @@ from proxy.config.addresses import Address
 from proxy.net import dialler as dialling
 from proxy.net.dialler import Dialler
 from proxy.net.lane import HELLO_TIMEOUT
-from tests.simulation.clockwork import Clockwork
+from tests.simulation.clockwork import played
 
 LONGEST = 8.0
 AT_ONCE = 16
@@ -63,14 +63,6 @@ class Line:
     @property
     def pauses(self) -> list[float]:
         return [later - earlier for earlier, later in pairwise(self.begun)]
-
-
-def played(scene: Coroutine[Any, Any, None]) -> None:
-    """Play a scene on a loop whose time jumps; nothing may go wrong on the loop."""
-    loop = Clockwork(0)
-    loop.run_until_complete(scene)
-    loop.close()
-    assert not loop.errors
 
 
 def dial(line: Line, monkeypatch: pytest.MonkeyPatch, *, lanes: Lanes | None = None, resting: bool = False) -> None:

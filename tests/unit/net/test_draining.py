@@ -7,37 +7,30 @@ from typing import cast
 import pytest
 
 from proxy.net.site import Site
-from tests.simulation.clockwork import Clockwork
+from tests.simulation.clockwork import Clockwork, played
 
 DRAIN, STOPPED = 30.0, 600.0
+BUSY = cast(Site, SimpleNamespace(peers=SimpleNamespace(busy=True)))
 
 
 @pytest.mark.parametrize("stopped", [0.0, STOPPED])
 def test_time_in_which_the_site_is_stopped_does_not_count(stopped: float) -> None:
     """Its streams were reset as soon as it went on."""
-    loop = Clockwork(0)
-
-    def stop() -> None:
-        loop._jumping.now += stopped
 
     async def drain() -> float:
-        site = cast(Site, SimpleNamespace(peers=SimpleNamespace(busy=True)))
-        loop.call_later(1.0, stop)
+        loop = cast(Clockwork, asyncio.get_running_loop())
+        loop.call_later(1.0, loop.spend, stopped)
         began = loop.time()
-        await Site._rest_of_streams(site, DRAIN, asyncio.Event())
+        await Site._rest_of_streams(BUSY, DRAIN, asyncio.Event())
         return loop.time() - began
 
-    try:
-        assert loop.run_until_complete(drain()) == pytest.approx(DRAIN + stopped, abs=DRAIN / 10)
-    finally:
-        loop.close()
+    assert played(drain()) == pytest.approx(DRAIN + stopped, abs=DRAIN / 10)
 
 
 def test_who_is_in_a_hurry_does_not_wait() -> None:
     async def drain() -> None:
-        site = cast(Site, SimpleNamespace(peers=SimpleNamespace(busy=True)))
         hurry = asyncio.Event()
         asyncio.get_running_loop().call_soon(hurry.set)
-        await asyncio.wait_for(Site._rest_of_streams(site, DRAIN, hurry), DRAIN / 2)
+        await asyncio.wait_for(Site._rest_of_streams(BUSY, DRAIN, hurry), DRAIN / 2)
 
-    asyncio.run(drain())
+    played(drain())

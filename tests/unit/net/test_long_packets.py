@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from proxy.net.long_packets import LongPackets
-from tests.simulation.clockwork import Clockwork
+from tests.simulation.clockwork import played
 
 MARK = 46
 HOUR = 3600.0
@@ -122,9 +122,7 @@ def wait(scene: Callable[[], None]) -> None:
         scene()
         await asyncio.sleep(HOUR)
 
-    loop = Clockwork(0)
-    loop.run_until_complete(told())
-    loop.close()
+    played(told())
 
 
 @pytest.mark.parametrize(("shown", "trials"), [(False, [MARK, MARK]), (True, [MARK])])
