@@ -52,10 +52,12 @@ class Store:
 @asynccontextmanager
 async def worker_of(store: Store) -> AsyncIterator[StoreWorker]:
     worker = StoreWorker(cast(ChunkStore, store))
-    yield worker
-    store.disk.set()
-    store.writes.set()
-    await worker.close()
+    try:
+        yield worker
+    finally:
+        store.disk.set()
+        store.writes.set()
+        await worker.close()
 
 
 def broken() -> None:
@@ -197,7 +199,7 @@ def test_who_reads_does_not_wait_for_a_write() -> None:
 
 async def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each second somebody looks; the disk is asked and does not answer."""
-    monkeypatch.setattr("proxy.net.worker.PATIENCE", 0.05)
+    monkeypatch.setattr("proxy.net.worker.PATIENCE", PATIENCE)
     store, told = Store(), []
     async with worker_of(store) as worker, asyncio.timeout(PATIENCE):
         worker.load(NAME, lambda: told.append("patient"))
@@ -205,6 +207,7 @@ async def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
         worker.load_behind(NAME, lambda: told.append("behind"))
         worker.note()
         assert told == []
+        monkeypatch.setattr("proxy.net.worker.PATIENCE", 0.01)
         while not worker.is_silent():  # noqa: ASYNC110 (nothing tells)
             await asyncio.sleep(0)
         worker.note()
