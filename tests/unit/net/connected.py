@@ -11,8 +11,9 @@ from unittest.mock import MagicMock
 from proxy.net.coders import Coders
 from proxy.net.relay import Relay
 from proxy.net.rounds import Rounds
+from proxy.reduction.encoder import READ_BYTES
 from proxy.reduction.windows import ContextMemory
-from tests.unit.reduction.sites import Site, decoder_of, encoder_of
+from tests.unit.reduction.sites import Site, decoder_of, encoder_of, noise
 
 
 @dataclass
@@ -44,3 +45,17 @@ def connection(here: Site, memory: ContextMemory | None = None, without: str = "
         transport.get_extra_info.return_value = near
         relay.connection_made(transport)
         yield Connected(relay, owner, transport)
+
+
+def resting(connected: Connected) -> None:
+    """The tunnel has no credit."""
+    connected.owner.streams.sendable.return_value = 0
+    connected.owner.streams.flow.return_value = None
+    connected.relay.get_buffer(0)[:] = noise(READ_BYTES)
+    connected.read()
+    connected.transport.pause_reading.assert_called_once_with()
+
+
+def ended(connected: Connected) -> None:
+    """The array has said all it had to."""
+    connected.relay.eof_received()

@@ -1,4 +1,4 @@
-"""An event loop whose clock the tests move."""
+"""An event loop whose clock the tests move, and a clock for what takes time within a round."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any
 
 NO_TIME = 0.0
+A_ROUND = 0.01
 
 
 @dataclass
@@ -37,6 +38,14 @@ class Loop:
                 first[2].call()
         self.now = until
 
+    def next_round(self) -> None:
+        """As a loop does it: what is called soon meanwhile has to wait for the round after."""
+        due, self.due = self.due, []
+        for _, _, handle in due:
+            if not handle.cancelled:
+                handle.call()
+        self.now += A_ROUND
+
 
 @dataclass
 class Handle:
@@ -45,3 +54,12 @@ class Handle:
 
     def cancel(self) -> None:
         self.cancelled = True
+
+
+class Clock:
+    """What is read of the time while something is done; it passes when a test says so."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now

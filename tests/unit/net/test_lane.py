@@ -16,9 +16,7 @@ from proxy.protocol.errors import PeerError
 from proxy.protocol.frames import encode_close
 from proxy.protocol.hello import Hello
 from proxy.protocol.reader import Frame, encode
-from tests.unit.net.loop import Loop
-from tests.unit.net.test_rounds import Clock
-from tests.unit.net.test_turns import next_round
+from tests.unit.net.loop import Clock, Loop
 from tests.unit.protocol.playbook import Script
 
 EACH = LONGEST / 2.99
@@ -134,7 +132,7 @@ def test_many_are_given_in_rounds_and_nothing_is_read_meanwhile(stage: Stage) ->
     stage.brings(*map(ping, range(8)))
     seen = [(len(stage.owner.numbers), stage.reading)]
     for _ in range(3):
-        next_round(stage.loop)
+        stage.loop.next_round()
         seen.append((len(stage.owner.numbers), stage.reading))
     assert seen == [(3, False), (6, False), (8, True), (8, True)]
     assert stage.owner.numbers == list(range(8))
@@ -144,7 +142,7 @@ def test_many_are_given_in_rounds_and_nothing_is_read_meanwhile(stage: Stage) ->
 def test_half_a_frame_is_kept_until_the_rest_comes(stage: Stage) -> None:
     whole = ping(3)
     stage.brings(*map(ping, range(3)), whole[:5])
-    next_round(stage.loop)
+    stage.loop.next_round()
     assert (stage.owner.numbers, stage.reading) == ([0, 1, 2], True)
     stage.brings(whole[5:])
     assert stage.owner.numbers == [0, 1, 2, 3]
@@ -161,7 +159,7 @@ def test_bytes_of_a_frame_that_is_not_whole_are_told_as_a_sign_of_life(stage: St
 def test_a_lane_that_ends_meanwhile_gives_nothing_more(stage: Stage) -> None:
     stage.brings(*map(ping, range(8)))
     stage.lane.connection_lost(None)
-    next_round(stage.loop)
+    stage.loop.next_round()
     assert stage.owner.numbers == [0, 1, 2]
     assert stage.owner.reason == "the other side closed the connection"
 
@@ -169,7 +167,7 @@ def test_a_lane_that_ends_meanwhile_gives_nothing_more(stage: Stage) -> None:
 def test_nor_one_that_its_owner_ends(stage: Stage) -> None:
     stage.owner.then = lambda: stage.lane.abort("enough")
     stage.brings(*map(ping, range(8)))
-    next_round(stage.loop)
+    stage.loop.next_round()
     assert stage.owner.numbers == [0]
     stage.transport.resume_reading.assert_not_called()
 
@@ -190,7 +188,7 @@ def test_a_visitor_that_only_looked_is_no_failure(silent: Stage, code: CloseCode
 def test_a_breach_in_a_later_round_is_one(stage: Stage) -> None:
     stage.brings(*map(ping, range(4)), encode(FrameType.ACK, 0, 0))
     assert not stage.owner.broken
-    next_round(stage.loop)
+    stage.loop.next_round()
     assert "is unwanted" in stage.owner.broken
 
 
@@ -199,7 +197,7 @@ def test_after_a_defect_in_a_later_round_the_lane_is_gone(stage: Stage) -> None:
     stage.brings(*map(ping, range(8)))
     stage.owner.then = MagicMock(side_effect=KeyError)
     with pytest.raises(KeyError):
-        next_round(stage.loop)
+        stage.loop.next_round()
     assert stage.owner.reason == "a defect: KeyError"
     stage.transport.abort.assert_called_once_with()
 
@@ -212,7 +210,7 @@ def test_what_comes_when_other_lanes_have_used_up_the_round_waits_for_the_next(s
         silent.owner.clock.now += LONGEST
     silent.brings(ping(1))
     assert (silent.owner.numbers, silent.reading) == ([], False)
-    next_round(silent.loop)
+    silent.loop.next_round()
     assert (silent.owner.numbers, silent.reading) == ([1], True)
 
 
@@ -224,7 +222,7 @@ def test_what_comes_with_hello_is_of_the_peers_round(silent: Stage) -> None:
         silent.owner.clock.now += LONGEST
     silent.brings(encode(FrameType.HELLO, 0, 0, Script().peer.encode()), ping(1))
     assert (silent.owner.numbers, silent.reading) == ([], False)
-    next_round(silent.loop)
+    silent.loop.next_round()
     assert (silent.owner.numbers, silent.reading) == ([1], True)
 
 
@@ -257,7 +255,7 @@ def test_one_that_waits_for_its_round_is_read_again_once_it_is_closed(stage: Sta
     reading = [stage.reading]
     stage.lane.close(CloseCode.SHUTDOWN, "enough")
     reading.append(stage.reading)
-    next_round(stage.loop)
+    stage.loop.next_round()
     assert [*reading, stage.reading] == [False, True, True]
     assert stage.owner.numbers == [0, 1, 2]
 

@@ -11,10 +11,9 @@ from proxy.net.endings import LEAVE_SECONDS
 from proxy.net.sockets import notice_absence
 from proxy.protocol.codes import ResetCode
 from tests.patience import PATIENCE
-from tests.unit.net.connected import Connected
+from tests.unit.net.connected import Connected, ended, resting
 from tests.unit.net.loop import Loop
 from tests.unit.net.tcp import await_reset, tcp_pair
-from tests.unit.net.test_relay import ended, resting
 from tests.unit.reduction.sites import noise
 
 

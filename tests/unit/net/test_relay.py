@@ -21,11 +21,10 @@ from proxy.reduction.batch import CODEC_CONTEXT, assemble
 from proxy.reduction.contexts import ContextWriter
 from proxy.reduction.encoder import READ_BYTES
 from proxy.reduction.windows import WINDOW_LOG_MIN, ContextMemory
-from tests.unit.net.connected import Connected, connection
-from tests.unit.net.loop import Loop
+from tests.unit.net.connected import Connected, connection, ended, resting
+from tests.unit.net.loop import Clock, Loop
+from tests.unit.net.sources import contended
 from tests.unit.net.tcp import await_reset, tcp_pair
-from tests.unit.net.test_rounds import Clock
-from tests.unit.net.test_turns import contended, next_round
 from tests.unit.reduction.batches import CHUNK, NAME, WHOLE, batch, literal
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, encoder_of, noise, send, site, two_sites
@@ -91,20 +90,6 @@ def test_an_array_that_has_ended_its_side_is_not_waited_for_although_its_last_by
     connected.transport.pause_reading.assert_not_called()
     connected.owner.worker.when_relieved.assert_not_called()
     connected.owner.streams.flow.assert_not_called()
-
-
-def resting(connected: Connected) -> None:
-    """The tunnel has no credit."""
-    connected.owner.streams.sendable.return_value = 0
-    connected.owner.streams.flow.return_value = None
-    connected.relay.get_buffer(0)[:] = noise(READ_BYTES)
-    connected.read()
-    connected.transport.pause_reading.assert_called_once_with()
-
-
-def ended(connected: Connected) -> None:
-    """The array has said all it had to."""
-    connected.relay.eof_received()
 
 
 @pytest.mark.parametrize("state", [resting, ended])
@@ -329,7 +314,7 @@ def test_what_its_peer_has_no_time_left_for_is_delivered_in_the_next_round(loop:
         connected.transport.writelines.assert_not_called()
         connected.transport.write_eof.assert_not_called()
         assert connected.owner.rounds.over
-        next_round(loop)
+        loop.next_round()
         assert connected.transport.writelines.call_args_list == [call([b"one"]), call([b"two"])]
         connected.transport.write_eof.assert_called_once_with()
 
@@ -357,7 +342,7 @@ def test_a_stream_may_end_while_it_waits_for_the_next_round(loop: Loop) -> None:
             clock.now += LONGEST
             connected.relay.delivery.data(batch(literal(b"one"), literals=b"one"))
         connected.relay.close(ResetCode.PEER_RESTARTED, "the peer has lost its side", tell=False)
-        next_round(loop)
+        loop.next_round()
         connected.transport.writelines.assert_not_called()
 
 

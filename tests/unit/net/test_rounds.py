@@ -5,15 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from proxy.net.rounds import LONGEST, Rounds
-from tests.unit.net.loop import Loop
-from tests.unit.net.test_turns import next_round
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.unit.net.loop import Clock, Loop
 
 
 @dataclass
@@ -54,7 +46,7 @@ def test_who_has_used_up_its_time_goes_on_in_the_next_round(rounds: Rounds, cloc
     work.go_on()
     left = [work.left]
     for _ in range(3):
-        next_round(loop)
+        loop.next_round()
         left.append(work.left)
     assert left == [5, 2, 0, 0]
 
@@ -66,7 +58,7 @@ def test_time_is_that_of_all_together_and_each_has_its_turn(rounds: Rounds, cloc
     seen = ["".join(done)]
     for _ in range(7):
         done.clear()
-        next_round(loop)
+        loop.next_round()
         seen.append("".join(done))
     assert seen == ["aaabc", "a", "bbb", "ccc", "aab", "ccb", "", ""]
 
@@ -78,9 +70,9 @@ def test_who_takes_more_than_a_round_at_once_lets_as_many_pass(rounds: Rounds, c
     went_on: list[bool] = []
     rounds.wait(lambda: went_on.append(True))
     for _ in range(19):
-        next_round(loop)
+        loop.next_round()
     assert not went_on
-    next_round(loop)
+    loop.next_round()
     assert went_on
 
 
@@ -93,7 +85,7 @@ def test_a_site_that_was_stopped_meanwhile_lets_no_million_rounds_pass(
     went_on: list[bool] = []
     rounds.wait(lambda: went_on.append(True))
     for _ in range(round(1.0 / LONGEST)):
-        next_round(loop)
+        loop.next_round()
     assert went_on
 
 
@@ -125,7 +117,7 @@ def test_little_work_costs_the_loop_nothing(rounds: Rounds, clock: Clock, loop: 
     with rounds:
         clock.now += LONGEST / 5
     assert len(loop.due) == 1
-    next_round(loop)
+    loop.next_round()
     assert not loop.due
     with rounds:
         clock.now += LONGEST * 0.9
@@ -140,8 +132,8 @@ def test_one_that_fails_keeps_no_other_from_going_on(rounds: Rounds, clock: Cloc
     rounds.wait(fail)
     rounds.wait(lambda: done.append("other"))
     with pytest.raises(ZeroDivisionError):
-        next_round(loop)
-    next_round(loop)
+        loop.next_round()
+    loop.next_round()
     assert done == ["other"]
 
 

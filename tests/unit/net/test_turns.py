@@ -7,39 +7,7 @@ import pytest
 
 from proxy.net.turns import AT_ONCE, TURN, Turns
 from tests.unit.net.loop import Loop
-
-READ = 64 << 10
-MANY = 32
-
-
-class Source:
-    """Has more than anybody reads."""
-
-    def __init__(self, turns: Turns) -> None:
-        self.turns = turns
-        self.reads = True
-
-    def round(self, most: int = 2 * TURN) -> int:
-        """What the loop reads of it in one round."""
-        read = 0
-        while self.reads and read < most:
-            read += READ
-            if self.turns.spend(self, READ, more=True):
-                self.reads = False
-                self.turns.wait(self, self.go_on)
-        return read
-
-    def go_on(self) -> None:
-        self.reads = True
-
-
-def next_round(loop: Loop) -> None:
-    """As the loop does: what is called soon meanwhile has to wait for the round after."""
-    due, loop.due = loop.due, []
-    for _, _, handle in due:
-        if not handle.cancelled:
-            handle.call()
-    loop.now += 0.01
+from tests.unit.net.sources import MANY, READ, Source, contended
 
 
 @pytest.fixture
@@ -51,17 +19,7 @@ def test_one_that_is_alone_is_never_told_to_wait(turns: Turns, loop: Loop) -> No
     source = Source(turns)
     for _ in range(10):
         assert source.round() == 2 * TURN
-        next_round(loop)
-
-
-def contended(turns: Turns, loop: Loop) -> list[Source]:
-    """So many sources that all wait but for those whose turn it is."""
-    sources = [Source(turns) for _ in range(MANY)]
-    for _ in range(2):
-        for source in sources:
-            source.round()
-        next_round(loop)
-    return sources
+        loop.next_round()
 
 
 def test_few_are_read_in_a_round_and_all_come_round(turns: Turns, loop: Loop) -> None:
@@ -75,7 +33,7 @@ def test_few_are_read_in_a_round_and_all_come_round(turns: Turns, loop: Loop) ->
         assert max(waited.values()) <= MANY // AT_ONCE + 2
         for source in read:
             del waited[source]
-        next_round(loop)
+        loop.next_round()
 
 
 def test_a_turn_is_long(turns: Turns, loop: Loop) -> None:
@@ -104,7 +62,7 @@ def test_who_asks_something_small_never_waits(turns: Turns, loop: Loop) -> None:
         for source in sources:
             source.round()
         assert not turns.spend("asks", 512, more=False)
-        next_round(loop)
+        loop.next_round()
 
 
 def test_who_has_been_read_to_the_end_makes_room_for_the_next(turns: Turns, loop: Loop) -> None:
@@ -118,5 +76,5 @@ def test_once_nobody_waits_nobody_has_to(turns: Turns, loop: Loop) -> None:
     one.round()
     other.round()
     assert [one.reads, other.reads] == [True, False]
-    next_round(loop)
+    loop.next_round()
     assert one.round() == other.round(TURN - READ) + TURN + READ == 2 * TURN
