@@ -9,10 +9,12 @@ from typing import Any
 from unittest.mock import MagicMock
 
 from proxy.net.coders import Coders
+from proxy.net.misses import Misses
 from proxy.net.relay import Relay
 from proxy.net.rounds import Rounds
 from proxy.reduction.encoder import READ_BYTES
 from proxy.reduction.windows import ContextMemory
+from tests.unit.net.tcp import tcp_pair
 from tests.unit.reduction.sites import Site, decoder_of, encoder_of, noise
 
 
@@ -23,6 +25,10 @@ class Connected:
     relay: Relay
     owner: Any
     transport: Any
+    near: socket.socket
+    """Its end of the array's connection."""
+    far: socket.socket
+    """The array's."""
 
     def read(self, n: int = 0) -> None:
         """So many bytes, or as many as it asks for."""
@@ -39,12 +45,12 @@ def connection(here: Site, memory: ContextMemory | None = None, without: str = "
     owner.grain = owner.streams.grain.return_value = 16 << 10
     owner.streams.sendable.return_value, owner.streams.send_data.return_value = 1 << 20, 1
     relay = Relay(owner, 1, "array", "here", coders, opener=True)
-    near, far = socket.socketpair()
-    with near, far:
+    owner.misses = Misses(owner.streams.send_miss, owner.pump)
+    with tcp_pair() as (near, far):
         transport = MagicMock(spec=asyncio.Transport)
         transport.get_extra_info.return_value = near
         relay.connection_made(transport)
-        yield Connected(relay, owner, transport)
+        yield Connected(relay, owner, transport, near, far)
 
 
 def resting(connected: Connected) -> None:

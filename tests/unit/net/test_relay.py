@@ -10,7 +10,6 @@ import pytest
 
 from proxy.net.delivery import TEXT_SECONDS
 from proxy.net.endings import reset_connection
-from proxy.net.misses import Misses
 from proxy.net.relay import Relay
 from proxy.net.rounds import LONGEST, Rounds
 from proxy.net.turns import Turns
@@ -24,7 +23,7 @@ from proxy.reduction.windows import WINDOW_LOG_MIN, ContextMemory
 from tests.unit.net.connected import Connected, connection, ended, resting
 from tests.unit.net.loop import Clock, Loop
 from tests.unit.net.sources import contended
-from tests.unit.net.tcp import await_reset, tcp_pair
+from tests.unit.net.tcp import await_reset
 from tests.unit.reduction.batches import CHUNK, NAME, WHOLE, batch, literal
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, encoder_of, noise, send, site, two_sites
@@ -97,18 +96,16 @@ def test_an_array_that_resets_its_connection_while_nobody_reads_it_is_noticed(
     connected: Connected, state: Callable[[Connected], None]
 ) -> None:
     """The event loop does not say it: it hears of what it reads. The far array must not be kept for nothing."""
-    with tcp_pair() as (near, far):
-        connected.transport.get_extra_info.return_value = near
-        state(connected)
-        connected.relay.sample()
-        connected.owner.gone.assert_not_called()
-        reset_connection(far)
-        far.close()
-        await_reset(near)
-        connected.relay.sample()
-        connected.owner.gone.assert_called_once_with(connected.relay)
-        connected.owner.streams.reset.assert_called_once_with(1, ResetCode.ORIGIN_RESET, connected.relay.reason)
-        assert connected.relay.reason == "the array reset its connection"
+    state(connected)
+    connected.relay.sample()
+    connected.owner.gone.assert_not_called()
+    reset_connection(connected.far)
+    connected.far.close()
+    await_reset(connected.near)
+    connected.relay.sample()
+    connected.owner.gone.assert_called_once_with(connected.relay)
+    connected.owner.streams.reset.assert_called_once_with(1, ResetCode.ORIGIN_RESET, connected.relay.reason)
+    assert connected.relay.reason == "the array reset its connection"
 
 
 def test_why_an_array_s_connection_failed_is_said_without_python_s_words(connected: Connected) -> None:
@@ -289,7 +286,6 @@ def test_but_while_the_disk_lags_not_before_that_is_over(connected: Connected, l
 
 def test_an_array_that_does_not_read_keeps_nobody_from_asking(connected: Connected) -> None:
     """What its batch lacks has come: it is decoded all the same; what follows it waits for the array."""
-    connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
     connected.relay.delivery.data(batch(WHOLE, plain=1000))
     connected.owner.streams.send_miss.assert_called_once_with(1, [NAME])
     connected.relay.pause_writing()
@@ -369,7 +365,6 @@ def within_a_text(connected: Connected, monkeypatch: pytest.MonkeyPatch) -> Conn
     decoder = connected.relay.coders.decoder
     monkeypatch.setattr(type(decoder), "gathered", 17)
     monkeypatch.setattr(decoder, "let_go", lambda: [b"TargetAddress=10."])
-    connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
     connected.owner.reachable = True
     connected.relay.delivery.data(batch(literal(b"one"), literals=b"one"))
     return connected

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.net.misses import AT_ONCE, Misses
+from proxy.net.misses import AT_ONCE
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import PeerError
 from proxy.reduction.compression import zstd
@@ -23,7 +23,6 @@ def test_a_chunk_that_cannot_be_filled_suspends_references(connected: Connected,
 @pytest.mark.parametrize("asked", [False, True], ids=["nothing was", "another was"])
 def test_a_fill_of_what_was_not_asked_for_is_a_breach(connected: Connected, asked: bool, size: int) -> None:
     """Also one that says that the chunk is gone: nobody has named it."""
-    connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
     if asked:
         connected.relay.delivery.data(batch(WHOLE, plain=1000))
     with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: the stream has not asked"):
@@ -33,7 +32,6 @@ def test_a_fill_of_what_was_not_asked_for_is_a_breach(connected: Connected, aske
 
 @pytest.mark.parametrize("size", [0, 1000], ids=["gone", "chunk"])
 def test_so_is_one_while_the_stream_waits_for_its_turn_to_ask(connected: Connected, size: int) -> None:
-    connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
     for stream in range(3, 3 + 2 * AT_ONCE, 2):
         connected.owner.misses.ask(stream, [OTHER_NAME])
     connected.relay.delivery.data(batch(WHOLE, plain=1000))
@@ -43,7 +41,6 @@ def test_so_is_one_while_the_stream_waits_for_its_turn_to_ask(connected: Connect
 
 def test_a_fill_that_cannot_be_decoded_is_named_as_the_frame_at_fault(connected: Connected) -> None:
     """The DATA before it is right."""
-    connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
     connected.relay.delivery.data(batch(WHOLE, plain=1000))
     with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: zstd frame cannot be decoded"):
         connected.relay.delivery.filled(NAME, 1, 1000, b"no frame")
@@ -51,14 +48,12 @@ def test_a_fill_that_cannot_be_decoded_is_named_as_the_frame_at_fault(connected:
 
 def test_a_fill_in_a_codec_that_was_not_agreed_on(loop: Loop) -> None:
     with connection(site(ShelfStore()), without="zstd") as connected:
-        connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
         connected.relay.delivery.data(batch(WHOLE, plain=1000))
         with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: codec 1, which was not agreed on"):
             connected.relay.delivery.filled(NAME, 1, 1000, zstd(1)(CHUNK))
 
 
 def test_a_chunk_that_is_gone_ends_the_stream_that_asked_for_it(connected: Connected) -> None:
-    connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
     connected.relay.delivery.data(batch(WHOLE, plain=1000))
     connected.relay.delivery.filled(NAME, 0, 0, b"")
     ((stream, code, _), _) = connected.owner.streams.reset.call_args
