@@ -5,23 +5,21 @@ from typing import cast
 
 import pytest
 
-from proxy.net.lane import Lane
 from proxy.net.lanes import EXPRESS, Lanes
 from proxy.net.loss import AGAIN
 from proxy.net.sockets import BBR
 from proxy.net.tcpinfo import TcpInfo
 from proxy.protocol.lanes import COPIES
-from proxy.protocol.settings import TunnelSettings
-from proxy.protocol.tunnel import Tunnel
+from tests.unit.net.lanes import FakeLane, IdleTunnel, lanes_of
 
 QUIET, LOSSY = {0: 1 + EXPRESS}, {0: 1 + EXPRESS + COPIES}
 
 
-class Scene(Tunnel):
+class Scene(IdleTunnel):
     """Notes what it is told."""
 
     def __init__(self) -> None:
-        super().__init__(TunnelSettings(), "east", "west", bytes(16), [bytes(8)], 0.0)
+        super().__init__()
         self.copying = False
         self.wished = QUIET
 
@@ -32,32 +30,12 @@ class Scene(Tunnel):
         self.wished = cast(dict[int, int], counts)
 
 
-class FakeLane:
-    """A lane that has sent so much."""
-
-    number, mark, up, silent = 1, 0, True, False
-
-    def __init__(self, congestion_control: str) -> None:
-        self.congestion_control = congestion_control
-        self.info = TcpInfo(delivery_rate=1000)
-
-    def tcp_info(self) -> TcpInfo:
-        return self.info
-
-    def unpause(self, now: float, *, light: bool, calm: bool) -> None:
-        pass
-
-    def stand_apart(self, apart: bool, *, late: bool) -> None:
-        pass
-
-
 def told(control: str, *wishes: dict[int, int]) -> list[bool]:
     """Whether short frames go by several lanes after each of the other side's wishes; this side sees no loss."""
 
     async def run() -> list[bool]:
         scene, found = Scene(), []
-        lanes = Lanes(scene, None)
-        lanes.add(cast(Lane, FakeLane(control)))
+        lanes = lanes_of(scene, FakeLane(congestion_control=control, info=TcpInfo(delivery_rate=1000)))
         for now, wish in enumerate(wishes, 1):
             lanes.wish_of_peer(wish)
             lanes.sample(float(now))
@@ -84,9 +62,8 @@ def test_other_congestion_controls_want_more_lanes_for_other_reasons() -> None:
 @pytest.mark.parametrize("fixed", [None, 1, 8])
 def test_its_own_loss_has_a_side_wish_for_more_if_the_number_is_not_fixed(fixed: int | None) -> None:
     async def run() -> Scene:
-        scene, lane = Scene(), FakeLane(BBR)
-        lanes = Lanes(scene, fixed)
-        lanes.add(cast(Lane, lane))
+        scene, lane = Scene(), FakeLane()
+        lanes = lanes_of(scene, lane, fixed=fixed)
         for now, lost in ((1.0, 3), (1.0 + AGAIN[0], 6)):
             lane.info = TcpInfo(delivery_rate=1000, packets=100 * lost, packets_lost=lost)
             lanes.sample(now)

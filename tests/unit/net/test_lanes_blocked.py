@@ -7,25 +7,21 @@ from typing import cast
 
 import pytest
 
-from proxy.net.lane import Lane
-from proxy.net.lanes import Lanes
-from proxy.net.tcpinfo import TcpInfo
 from proxy.protocol.codes import FrameType
 from proxy.protocol.frames import encode_token
-from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.streams import Streams
-from proxy.protocol.tunnel import Tunnel
+from tests.unit.net.lanes import FakeLane, IdleTunnel, lanes_of
 from tests.unit.protocol.playbook import ALL, Script
 
 
-class Scene(Tunnel):
+class Scene(IdleTunnel):
     """Something waits, until a lane takes it or the tunnel finds, when it is asked for it, that a cap holds it back."""
 
     wanting = (1,)
     quiet = False
 
     def __init__(self, found: str) -> None:
-        super().__init__(TunnelSettings(), "east", "west", bytes(16), [bytes(8)], 0.0)
+        super().__init__()
         self.found = found
         self.waiting = SimpleNamespace(backlog=True)
         self.streams = cast(Streams, self.waiting)
@@ -36,34 +32,14 @@ class Scene(Tunnel):
         return {lane: [b"frame"] for lane in rooms if self.found == "a frame"}
 
 
-class FakeLane:
-    """With room, or without."""
-
-    mark, up, silent, grain = 0, True, False, 16 << 10
-
-    def __init__(self, room: int, number: int = 1) -> None:
-        self.number = number
-        self._room = room
-        self.written: list[bytes] = []
-
-    def room(self) -> int:
-        return self._room
-
-    def write(self, frames: list[bytes]) -> None:
-        self.written += frames
-
-    def tcp_info(self) -> TcpInfo:
-        return TcpInfo()
-
-
 @pytest.mark.parametrize(
     ("found", "room", "blocked"),
     [("a frame", 1000, False), ("a cap", 1000, False), ("nothing", 1000, True), ("a frame", 0, True)],
 )
 def test_what_counts_as_blocked(found: str, room: int, blocked: bool) -> None:
     async def run() -> float:
-        lanes, lane = Lanes(Scene(found), None), FakeLane(room)
-        lanes.add(cast(Lane, lane))
+        lane = FakeLane(free=room)
+        lanes = lanes_of(Scene(found), lane)
         lanes.pump(asyncio.get_running_loop().time() - 1)
         assert bool(lane.written) == (found == "a frame" and room > 0)
         return lanes.blocked_seconds
@@ -80,9 +56,8 @@ def test_a_ping_that_a_silent_lane_did_not_take_is_no_data_that_waits() -> None:
         script.take_all({1: ALL, 2: ALL})
         script.give(FrameType.PONG, 0, 0, encode_token(1), lane=1)
         script.give(FrameType.PONG, 0, 0, encode_token(1), lane=2)
-        lanes, stuck, other = Lanes(script.tunnel, None), FakeLane(0, 1), FakeLane(1000, 2)
-        for lane in (stuck, other):
-            lanes.add(cast(Lane, lane))
+        stuck, other = FakeLane(1), FakeLane(2, free=1000)
+        lanes = lanes_of(script.tunnel, stuck, other)
         script.at(5.0)
         lanes.silence(1)
         lanes.pump(asyncio.get_running_loop().time() - 1)

@@ -4,18 +4,15 @@ import asyncio
 import socket
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import cast
 
 import pytest
 
-from proxy.net.lane import Lane
-from proxy.net.lanes import CALM, Lanes
+from proxy.net.lanes import CALM
 from proxy.net.renewing import EVERY, Renewing
 from proxy.net.sockets import BBR, begin_bbr_anew, choose_congestion_control
 from proxy.net.tcpinfo import TcpInfo, tcp_info
-from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import Share
-from proxy.protocol.tunnel import Tunnel
+from tests.unit.net.lanes import FakeLane, IdleTunnel, lanes_of
 from tests.unit.net.tcp import tcp_pair
 
 BBR_ENDS_TEN_SECONDS = 10.0
@@ -59,18 +56,16 @@ def test_only_lanes_that_are_kept_for_what_is_urgent() -> None:
 
 
 async def only_those() -> None:
-    tunnel = Divided(TunnelSettings(), "east", "west", bytes(16), [bytes(8)], 0.0)
-    lanes = Lanes(tunnel, None)
-    for lane in (FakeLane(1), FakeLane(2), FakeLane(3, mark=18)):
-        lanes.add(cast(Lane, lane))
+    tunnel = Divided()
+    each = FakeLane(1), FakeLane(2), FakeLane(3, mark=18)
+    lanes = lanes_of(tunnel, *each)
     for express in (set(), {2}):
         tunnel.kept = express
-        FakeLane.spared.clear()
         lanes.sample(1.0)
-        assert set(FakeLane.spared) == express
+        assert {lane.number for lane in each if lane.light} == express
 
 
-class Divided(Tunnel):
+class Divided(IdleTunnel):
     """Says which lanes it keeps for what is urgent."""
 
     kept: set[int]
@@ -85,9 +80,8 @@ def test_it_is_calm_when_nothing_urgent_went_before_bulk_for_a_while() -> None:
 
 
 async def calm_or_not() -> None:
-    tunnel = Tunnel(TunnelSettings(), "east", "west", bytes(16), [bytes(8)], 0.0)
-    lanes, lane = Lanes(tunnel, None), FakeLane(1)
-    lanes.add(cast(Lane, lane))
+    tunnel, lane = IdleTunnel(), FakeLane()
+    lanes = lanes_of(tunnel, lane)
     found = []
     for now in (1.0, 2.0, 2.0 + CALM, 3.0 + CALM):
         if now == 2.0:
@@ -105,36 +99,12 @@ def test_under_a_cap_every_lane_is() -> None:
 
 
 async def under_a_cap() -> None:
-    tunnel = Tunnel(TunnelSettings(), "east", "west", bytes(16), [bytes(8)], 0.0)
-    lanes = Lanes(tunnel, None)
-    for number in (1, 2):
-        lanes.add(cast(Lane, FakeLane(number)))
-    FakeLane.spared.clear()
+    tunnel, one, other = IdleTunnel(), FakeLane(1), FakeLane(2)
+    lanes = lanes_of(tunnel, one, other)
     tunnel.scheduler.account(Share("forward", maximum=1e6))
     lanes.sample(1.0)
-    assert sorted(FakeLane.spared) == [1, 2]
-
-
-class FakeLane:
-    """A lane with BBR that notes when it is taken for one that is not to fill the line."""
-
-    spared: list[int] = []  # noqa: RUF012 (of all lanes)
-
-    def __init__(self, number: int, mark: int = 0) -> None:
-        self.number, self.mark = number, mark
-        self.up, self.silent, self.congestion_control = True, False, BBR
-        self.calm = False
-
-    def tcp_info(self) -> TcpInfo:
-        return TcpInfo()
-
-    def unpause(self, now: float, *, light: bool, calm: bool) -> None:
-        if light:
-            self.spared.append(self.number)
-        self.calm = calm
-
-    def stand_apart(self, apart: bool, *, late: bool) -> None:
-        pass
+    assert one.light
+    assert other.light
 
 
 @pytest.fixture

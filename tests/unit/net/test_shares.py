@@ -13,6 +13,7 @@ from proxy.net.shares import Shares
 from proxy.net.tcpinfo import TcpInfo
 from proxy.protocol.share import Priority
 from tests.unit.config.contract import EAST
+from tests.unit.net.lanes import FakeLane
 from tests.unit.protocol.line import MBIT, Line
 
 CONFIG = (
@@ -42,19 +43,7 @@ class Bench:
         self.shares.change(site, site.peers[0], self.line.now)
 
     def sample(self, *infos: TcpInfo) -> None:
-        self.shares.sample(cast(list[Lane], [FakeLane(info) for info in infos]), self.line.now)
-
-
-class FakeLane:
-    """What the kernel says of a connection."""
-
-    number = 1
-
-    def __init__(self, info: TcpInfo) -> None:
-        self._info = info
-
-    def tcp_info(self) -> TcpInfo:
-        return self._info
+        self.shares.sample(cast(list[Lane], [FakeLane(info=info) for info in infos]), self.line.now)
 
 
 def test_a_forwards_share_is_what_its_keys_say() -> None:
