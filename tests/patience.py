@@ -5,6 +5,7 @@ and stand still for seconds at any moment. So a test waits for a condition, not 
 long costs nothing where all is well. What must *not* happen, or not before its time, is judged by what sites say.
 """
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -22,6 +23,13 @@ def until(condition: Callable[[], bool], otherwise: str = "it never came to that
     while not condition():
         assert time.monotonic() < deadline, otherwise
         time.sleep(_PAUSE)
+
+
+async def eventually(condition: Callable[[], bool], pause: float = 0.01) -> None:
+    """As `until`, while the loop goes on; TimeoutError. `pause`: 0.0 to look in each round of the loop."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110 (nothing tells)
+            await asyncio.sleep(pause)
 
 
 def at_best(measure: Callable[[], T], good: Callable[[T], bool]) -> T:

@@ -21,7 +21,7 @@ from proxy.doctor.facts import Contact
 from proxy.net import connecting
 from proxy.net.endings import reset_connection
 from proxy.net.probing import reach_address
-from tests.patience import PATIENCE
+from tests.patience import eventually
 from tests.unit.net.tcp import tcp_pair
 
 
@@ -123,9 +123,7 @@ class NameServer:
 
     async def asked(self, questions: int) -> None:
         """Wait until so many have come: by threads, which a busy machine lets run when it likes."""
-        async with asyncio.timeout(PATIENCE):
-            while self.questions < questions:  # noqa: ASYNC110 (nothing tells)
-                await asyncio.sleep(0.001)
+        await eventually(lambda: self.questions >= questions)
 
 
 @pytest.fixture

@@ -4,8 +4,9 @@ import asyncio
 import gc
 import socket
 import weakref
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -19,7 +20,7 @@ from proxy.net import forward as forwarding
 from proxy.net.forward import FEW, Forward
 from proxy.net.listener import bind
 from proxy.net.peer import Peer
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, eventually
 from tests.unit.config.contract import EAST
 
 ARRIVED = 24
@@ -31,14 +32,47 @@ class FakeRelay(asyncio.Protocol):
     when_closed: Callable[["FakeRelay"], None]
 
 
+def peer_that(opens: Callable[..., tuple[FakeRelay | None, str]], **more: Any) -> Peer:
+    """A peer that opens streams so: a relay, or why there is none."""
+    return cast(Peer, SimpleNamespace(relays=SimpleNamespace(open=opens), **more))
+
+
+@dataclass
+class Accepting:
+    """A forward at work."""
+
+    forward: Forward
+    address: tuple[str, int]
+    task: "asyncio.Task[None]"
+
+    def connect(self) -> socket.socket:
+        """An array's connection, which is made by the kernel alone."""
+        return socket.create_connection(self.address, PATIENCE)
+
+    async def stop(self) -> None:
+        """Accept no more."""
+        self.task.cancel()
+        await asyncio.wait([self.task])
+
+
+@asynccontextmanager
+async def accepting(peer: Peer, more: str = "", *, portal: Address | None = None) -> AsyncIterator[Accepting]:
+    """A forward like east's to that peer, with `more` keys; it accepts until the end, or until it is stopped."""
+    (config,) = parse((EAST + more).encode(), Path("nowhere/site.toml"), files=False).forwards
+    with bind(Address("127.0.0.1", 0)) as listener:
+        forward = Forward(config, peer, listener, lambda _: None, portal=portal)
+        running = Accepting(forward, listener.getsockname(), asyncio.create_task(forward.run()))
+        try:
+            yield running
+        finally:
+            await running.stop()
+
+
 def test_a_connection_that_is_being_joined_outlives_its_forward(monkeypatch: pytest.MonkeyPatch) -> None:
     """It belongs to its relay already, so whoever ends accepting must not take it away."""
     joined = []
-    config = parse(EAST.encode(), Path("nowhere/site.toml"), files=False).forwards[0]
-    peer = SimpleNamespace(relays=SimpleNamespace(open=lambda *_: (FakeRelay(), "")))
 
     async def ending() -> None:
-        loop = asyncio.get_running_loop()
         begun, go, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
         async def join(_: Any, connection: socket.socket) -> None:
@@ -48,16 +82,14 @@ def test_a_connection_that_is_being_joined_outlives_its_forward(monkeypatch: pyt
             connection.close()
             done.set()
 
-        monkeypatch.setattr(loop, "connect_accepted_socket", join)
-        with bind(Address("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()):
-            forward = Forward(config, cast(Peer, peer), listener, lambda _: None)
-            accepting = loop.create_task(forward.run())
-            await asyncio.wait_for(begun.wait(), PATIENCE)
-            accepting.cancel()
-            await asyncio.wait([accepting])
-            go.set()
-            await asyncio.wait_for(done.wait(), PATIENCE)
-            assert forward.streams == 1
+        monkeypatch.setattr(asyncio.get_running_loop(), "connect_accepted_socket", join)
+        async with accepting(peer_that(lambda *_: (FakeRelay(), ""))) as site:
+            with site.connect():
+                await asyncio.wait_for(begun.wait(), PATIENCE)
+                await site.stop()
+                go.set()
+                await asyncio.wait_for(done.wait(), PATIENCE)
+                assert site.forward.streams == 1
 
     asyncio.run(ending())
     assert joined
@@ -66,20 +98,13 @@ def test_a_connection_that_is_being_joined_outlives_its_forward(monkeypatch: pyt
 
 def test_a_connection_that_is_accepted_as_its_forward_ends_is_reset() -> None:
     """Nobody takes it any more. An orderly end would say that the far array had nothing to say."""
-    config = parse(EAST.encode(), Path("nowhere/site.toml"), files=False).forwards[0]
 
     async def ending() -> bytes:
-        peer = SimpleNamespace(relays=SimpleNamespace(open=lambda *_: (None, "it is too late")))
-        with bind(Address("127.0.0.1", 0)) as listener:
-            accepting = asyncio.create_task(Forward(config, cast(Peer, peer), listener, lambda _: None).run())
+        async with accepting(peer_that(lambda *_: (None, "it is too late"))) as site:
             await asyncio.sleep(0)
-            with socket.create_connection(listener.getsockname(), PATIENCE) as array:
-                for _ in range(ROUNDS):
-                    if accepting._fut_waiter.done():  # type: ignore[attr-defined]
-                        break
-                    await asyncio.sleep(0)
-                accepting.cancel()
-                await asyncio.wait([accepting])
+            with site.connect() as array:
+                await eventually(site.task._fut_waiter.done, 0.0)  # type: ignore[attr-defined]
+                await site.stop()
                 gc.collect()
                 return array.recv(1)
 
@@ -89,12 +114,10 @@ def test_a_connection_that_is_accepted_as_its_forward_ends_is_reset() -> None:
 
 def test_what_has_ended_is_let_go_of_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hundreds that ended together were held until another connection came, with all that they are made of."""
-    config = parse(EAST.encode(), Path("nowhere/site.toml"), files=False).forwards[0]
     relays = [FakeRelay(), FakeRelay()]
     waiting = list(relays)
-    peer = SimpleNamespace(relays=SimpleNamespace(open=lambda *_: (waiting.pop(), "")))
 
-    async def accepting() -> Forward:
+    async def accept_all() -> Forward:
         joined = asyncio.Semaphore(0)
 
         async def join(_: Any, connection: socket.socket) -> None:
@@ -102,17 +125,13 @@ def test_what_has_ended_is_let_go_of_at_once(monkeypatch: pytest.MonkeyPatch) ->
             joined.release()
 
         monkeypatch.setattr(asyncio.get_running_loop(), "connect_accepted_socket", join)
-        with bind(Address("127.0.0.1", 0)) as listener, ExitStack() as stack:
-            forward = Forward(config, cast(Peer, peer), listener, lambda _: None)
-            running = asyncio.create_task(forward.run())
+        async with accepting(peer_that(lambda *_: (waiting.pop(), ""))) as site:
             for _ in relays:
-                stack.enter_context(socket.create_connection(listener.getsockname()))
-                await asyncio.wait_for(joined.acquire(), PATIENCE)
-            running.cancel()
-            await asyncio.wait([running])
-        return forward
+                with site.connect():
+                    await asyncio.wait_for(joined.acquire(), PATIENCE)
+        return site.forward
 
-    forward = asyncio.run(accepting())
+    forward = asyncio.run(accept_all())
     assert forward.streams == len(relays)
     for relay in relays:
         relay.when_closed(relay)
@@ -136,38 +155,31 @@ def test_connections_that_have_come_are_joined_together_if_it_takes_long(
     forward before, which may be what keeps the loop busy.
     """
     monkeypatch.setattr(forwarding, "LONG", PATIENCE)
-    config = parse(EAST.encode(), Path("nowhere/site.toml"), files=False).forwards[0]
     joined: list[asyncio.Transport] = []
 
     class Joined(FakeRelay):
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
             joined.append(cast(asyncio.Transport, transport))
 
-    async def accepting() -> None:
-        peer = SimpleNamespace(relays=SimpleNamespace(open=lambda *_: (Joined(), "")))
-        with ExitStack() as stack:
-            listener = stack.enter_context(bind(Address("127.0.0.1", 0)))
-            forward = Forward(config, cast(Peer, peer), listener, lambda _: None)
-            running = asyncio.create_task(forward.run())
-            for _ in range(live):
-                stack.enter_context(socket.create_connection(listener.getsockname()))
-            for _ in range(ROUNDS):
+    async def scene() -> None:
+        async with accepting(peer_that(lambda *_: (Joined(), ""))) as site:
+            with ExitStack() as stack:
+                for _ in range(live):
+                    stack.enter_context(site.connect())
+                await eventually(lambda: len(joined) == live)
+                monkeypatch.setattr(forwarding, "LONG", long)
+                for _ in range(ARRIVED):
+                    stack.enter_context(site.connect())
+                for _ in range(ROUNDS):
+                    await asyncio.sleep(0)
+                assert least <= len(joined) - live <= most
+                assert len(joined) - live <= site.forward.accepted - live <= most
+                await site.stop()
+                for transport in joined:
+                    transport.abort()
                 await asyncio.sleep(0)
-            assert len(joined) == live
-            monkeypatch.setattr(forwarding, "LONG", long)
-            for _ in range(ARRIVED):
-                stack.enter_context(socket.create_connection(listener.getsockname()))
-            for _ in range(ROUNDS):
-                await asyncio.sleep(0)
-            assert least <= len(joined) - live <= most
-            assert len(joined) - live <= forward.accepted - live <= most
-            running.cancel()
-            await asyncio.wait([running])
-            for transport in joined:
-                transport.abort()
-            await asyncio.sleep(0)
 
-    uvloop.run(accepting())
+    uvloop.run(scene())
 
 
 @pytest.mark.parametrize("knows", [True, False])
@@ -175,8 +187,6 @@ def test_a_peer_that_knows_no_ranges_any_more_is_not_asked_for_an_address(
     caplog: pytest.LogCaptureFixture, knows: bool
 ) -> None:
     """It may have gone back to an older version since the forward was opened on demand."""
-    range_ = 'range = "10.1.0.0/24"\nports = "3300-3310"\n'
-    config = parse((EAST + range_).encode(), Path("nowhere/site.toml"), files=False).forwards[0]
     asked: list[str] = []
 
     def opened(name: str, export: str, *_: object) -> tuple[None, str]:
@@ -185,15 +195,11 @@ def test_a_peer_that_knows_no_ranges_any_more_is_not_asked_for_an_address(
 
     async def connecting() -> None:
         tunnel = SimpleNamespace(agreement=object(), agreed=lambda _: knows)
-        peer = cast(Peer, SimpleNamespace(relays=SimpleNamespace(open=opened), tunnel=tunnel))
-        with bind(Address("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()):
-            forward = Forward(config, peer, listener, lambda _: None, portal=Address("10.1.0.77", 3260))
-            accepting = asyncio.create_task(forward.run())
-            for _ in range(ROUNDS):
-                await asyncio.sleep(0)
-            accepting.cancel()
-            await asyncio.wait([accepting])
+        more = 'range = "10.1.0.0/24"\nports = "3300-3310"\n'
+        async with accepting(peer_that(opened, tunnel=tunnel), more, portal=Address("10.1.0.77", 3260)) as site:
+            with site.connect():
+                await eventually(lambda: bool(asked or caplog.messages))
 
-    asyncio.run(asyncio.wait_for(connecting(), PATIENCE))
+    asyncio.run(connecting())
     assert asked == (["array@10.1.0.77:3260"] if knows else [])
     assert knows or "the peer's version knows no ranges" in caplog.text

@@ -14,11 +14,13 @@ from proxy.config.loading import parse
 from proxy.config.model import SiteConfig
 from proxy.identity import IdentityFault
 from proxy.net.holders import holders
-from proxy.net.inquiry import WHOLE, Inquiry, find_token
+from proxy.net.inquiry import Inquiry, find_token
+from tests.patience import PATIENCE
 from tests.unit.config.contract import EAST
 
-PATIENCE = 60.0
 STRANGER = 65534
+PAUSE = 0.01
+"""Seconds between two bytes of an answer that never ends; 80 of them are waited for all of it (WHOLE)."""
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
@@ -71,6 +73,14 @@ def site(listen: str, more: str = "", directory: Path = Path()) -> SiteConfig:
     return parse(text.encode(), directory / "east.toml", files=False)
 
 
+def with_tokens(listener: Listener, directory: Path) -> SiteConfig:
+    """A site with both tokens, in files of their names."""
+    for name in ("reading", "control"):
+        (directory / name).write_text(f"{name}-0123456789abcdef\n")
+        (directory / name).chmod(0o600)
+    return site(f"127.0.0.1:{listener.port}", 'token = "reading"\ncontrol_token = "control"\n', directory)
+
+
 def test_a_connection_that_was_ended_meanwhile_is_made_anew(listener: Listener) -> None:
     with Inquiry(site(f"127.0.0.1:{listener.port}"), PATIENCE) as inquiry:
         for _ in range(5):
@@ -104,14 +114,14 @@ def test_an_answer_that_never_ends_is_not_waited_for(said: bytes) -> None:
         connection, _ = listener.accept()
         with connection, contextlib.suppress(OSError):
             connection.sendall(said)
-            while not over.wait(0.05):
+            while not over.wait(PAUSE):
                 connection.sendall(b"H")
 
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         thread = threading.Thread(target=speak, args=(stranger,), daemon=True)
         thread.start()
         try:
-            timeout = 2.0 / WHOLE
+            timeout = 20 * PAUSE
             config = site(f"127.0.0.1:{stranger.getsockname()[1]}")
             with Inquiry(config, timeout) as inquiry, pytest.raises(TimeoutError):
                 inquiry.ask("/")
@@ -121,10 +131,7 @@ def test_an_answer_that_never_ends_is_not_waited_for(said: bytes) -> None:
 
 
 def test_which_token_is_shown(listener: Listener, tmp_path: Path) -> None:
-    for name in ("reading", "control"):
-        (tmp_path / name).write_text(f"{name}-0123456789abcdef\n")
-        (tmp_path / name).chmod(0o600)
-    config = site(f"127.0.0.1:{listener.port}", 'token = "reading"\ncontrol_token = "control"\n', tmp_path)
+    config = with_tokens(listener, tmp_path)
     with Inquiry(config, PATIENCE) as inquiry:
         inquiry.ask("/")
         inquiry.ask("/", "POST", control=True)
@@ -143,10 +150,7 @@ def test_which_token_is_shown(listener: Listener, tmp_path: Path) -> None:
 @pytest.mark.parametrize("control", [False, True])
 def test_no_token_for_another_user_who_holds_the_port(listener: Listener, tmp_path: Path, control: bool) -> None:
     """While the site does not run, any local user may listen at its port."""
-    for name in ("reading", "control"):
-        (tmp_path / name).write_text(f"{name}-0123456789abcdef\n")
-        (tmp_path / name).chmod(0o600)
-    config = site(f"127.0.0.1:{listener.port}", 'token = "reading"\ncontrol_token = "control"\n', tmp_path)
+    config = with_tokens(listener, tmp_path)
     listener.belong_to(STRANGER)
     with Inquiry(config, PATIENCE) as inquiry, pytest.raises(OSError, match=f"user {STRANGER} listens there, not root"):
         inquiry.ask("/", "POST", control=control)
@@ -162,9 +166,7 @@ def test_no_token_where_the_host_does_not_tell_who_holds_the_port(
     listener: Listener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As without /proc. It was said that nobody listens, though somebody had taken the connection."""
-    (tmp_path / "reading").write_text("reading-0123456789abcdef\n")
-    (tmp_path / "reading").chmod(0o600)
-    config = site(f"127.0.0.1:{listener.port}", 'token = "reading"\n', tmp_path)
+    config = with_tokens(listener, tmp_path)
     monkeypatch.setattr("proxy.net.inquiry.holders", partial(holders, tables=tmp_path / "none"))
     with Inquiry(config, PATIENCE) as inquiry, pytest.raises(OSError, match="is /proc mounted"):
         inquiry.ask("/")

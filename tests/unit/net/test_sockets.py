@@ -19,6 +19,7 @@ from proxy.net.sockets import (
     notice_absence,
 )
 from proxy.net.tcpinfo import Sending, bbr_info, reset_error, sending, tcp_info
+from tests.patience import eventually
 from tests.unit.net.tcp import tcp_pair
 
 SIZE = 1 << 20
@@ -64,8 +65,7 @@ async def ended(address: tuple[str, int]) -> socket.socket:
     transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, *address)
     found: socket.socket = transport.get_extra_info("socket")
     transport.abort()
-    while found.fileno() >= 0:  # noqa: ASYNC110 (nothing tells)
-        await asyncio.sleep(0)
+    await eventually(lambda: found.fileno() < 0, 0.0)
     return found
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from proxy.net.supervisor import Supervisor
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def listener(site_directory: Path) -> Iterator[socket.socket]:
     """The service manager's end; an "@" further on makes no abstract name of its path."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(str(site_directory / "notify@east"))
-        listener.settimeout(60)
+        listener.settimeout(PATIENCE)
         yield listener
 
 
@@ -74,7 +75,7 @@ def test_an_abstract_name() -> None:
     name = f"isthmus-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(f"\0{name}")
-        listener.settimeout(60)
+        listener.settimeout(PATIENCE)
         Supervisor.of({"NOTIFY_SOCKET": f"@{name}"}).stopping(1.0)
         assert listener.recv(4096).startswith(b"STOPPING=1")
 

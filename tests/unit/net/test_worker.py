@@ -13,7 +13,7 @@ from dedupstore.disk_cache import FOR_READING
 from dedupstore.store import ChunkStore
 from proxy.net.reading import Reading
 from proxy.net.worker import StoreWorker
-from tests.patience import PATIENCE, at_best
+from tests.patience import PATIENCE, at_best, eventually
 
 NAME = bytes(32)
 
@@ -208,14 +208,12 @@ async def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
         worker.note()
         assert told == []
         monkeypatch.setattr("proxy.net.worker.PATIENCE", 0.01)
-        while not worker.is_silent():  # noqa: ASYNC110 (nothing tells)
-            await asyncio.sleep(0)
+        await eventually(worker.is_silent)
         worker.note()
         worker.note()
         assert told == ["impatient", "behind"]
         store.disk.set()
-        while len(told) < 5:  # noqa: ASYNC110 (likewise)
-            await asyncio.sleep(0)
+        await eventually(lambda: len(told) >= 5)
         assert told[2:] == ["patient", "impatient", "behind"]
         assert not worker.is_silent()
 

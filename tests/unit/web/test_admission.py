@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.certificates import make
-from tests.patience import PATIENCE
-from tests.unit.web.stage import Stage, eventually, gate_of, listening, play
+from tests.patience import PATIENCE, eventually
+from tests.unit.web.stage import Stage, gate_of, listening, play
 
 STEPS = range(12)
 """Of the loop, from being accepted: more than an admission takes, with TLS or without."""
@@ -58,8 +58,7 @@ async def stay(stage: Stage, words: bytes, context: ssl.SSLContext | None) -> No
 async def being_admitted(stage: Stage, steps: int, visitor: Any) -> "asyncio.Task[None]":
     """Who visits, so many steps after having been accepted."""
     visiting = asyncio.create_task(visitor(stage))
-    while not gate_of(stage).visits:  # noqa: ASYNC110
-        await asyncio.sleep(0)
+    await eventually(lambda: gate_of(stage).visits > 0, 0.0)
     for _ in range(steps):
         await asyncio.sleep(0)
     return visiting

@@ -24,9 +24,9 @@ from proxy.web.api import Api
 from proxy.web.gate import Gate
 from proxy.web.live import LISTENERS_MAX, PENDING_MAX
 from proxy.web.routes import API
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, eventually
 from tests.unit.observe.snapshots import NOW, changed, stream
-from tests.unit.web.stage import PATIENT, FakeSite, Stage, eventually, gate_of, hang_up, listening, parse, play
+from tests.unit.web.stage import PATIENT, FakeSite, Stage, gate_of, hang_up, listening, parse, play
 
 FEW = replace(PATIENT, visits=8, of_a_party=6)
 SHORT = replace(FEW, idle=0.05, answer=0.05)

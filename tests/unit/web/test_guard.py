@@ -18,8 +18,8 @@ from proxy.web.answering import HEADERS
 from proxy.web.parties import THIS_HOST, TOGETHER, Budget, party_of
 from proxy.web.routes import API, ROUTES, Right
 from tests.certificates import make
-from tests.patience import PATIENCE
-from tests.unit.web.stage import PATIENT, FakeSite, eventually, gate_of, hang_up, listening, parse, play
+from tests.patience import PATIENCE, eventually
+from tests.unit.web.stage import PATIENT, FakeSite, gate_of, hang_up, listening, parse, play
 
 STATUS, DRAIN = f"{API}/status", f"{API}/drain"
 READING, CONTROL = "r" * 32, "c" * 32
