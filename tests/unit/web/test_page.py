@@ -11,6 +11,7 @@ from aiohttp import ClientResponse, ClientSession, web
 from bench.sites import free_port
 from proxy.web import page as page_module
 from proxy.web.page import STATIC, Page
+from tests.unit.web.stage import listening, play
 
 ASKED = re.compile(r'(?:href|src)="(/[^"]*)"')
 IMPORTED = re.compile(r'from "\./([^"]+)"')
@@ -102,9 +103,17 @@ def test_a_policy_forbids_what_is_not_ours() -> None:
     assert "unsafe" not in policy
 
 
-@pytest.mark.parametrize("path", ["/static/../server.py", "/static/js", "/static/", "/static/js/none.js"])
+@pytest.mark.parametrize(
+    "path", ["/static/../page.py", "/static/%2e%2e/page.py", "/static/js", "/static/", "/static/js/none.js"]
+)
 def test_there_is_nothing_else(path: str) -> None:
-    assert ask(path)[0].status == 404
+    """Of the listener itself, by the very bytes: what browsers and libraries ask for has no ".." any more."""
+
+    async def scene() -> None:
+        async with listening() as stage:
+            assert (await stage.ask(path)).status == 404
+
+    play(scene)
 
 
 def test_without_the_library_there_are_no_charts(
