@@ -6,6 +6,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import uvloop
@@ -20,6 +21,7 @@ from proxy.observe.metrics import Compressing
 from proxy.observe.snapshot import Snapshot, StreamStatus
 from proxy.observe.watch import Watch
 from proxy.web.gate import Gate, Limits
+from proxy.web.routes import API
 from proxy.web.server import StatusServer
 from proxy.web.settings import Settings
 from tests.patience import PATIENCE
@@ -101,16 +103,39 @@ class Stage:
         return await asyncio.wait_for(asyncio.open_connection(host, port, ssl=self.context, limit=1 << 24), PATIENCE)
 
     async def ask(self, path: str, method: str = "GET", **headers: str) -> Answer:
-        """One request on a connection of its own; underscores of header names are dashes."""
+        """One request on a connection of its own."""
         reader, writer = await self.connect()
-        fields = {"Host": str(self.address), "Connection": "close"}
-        fields |= {name.replace("_", "-"): value for name, value in headers.items()}
-        head = "".join(f"{name}: {value}\r\n" for name, value in fields.items() if value)
-        writer.write(f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode())
+        writer.write(request(path, method, **{"Host": str(self.address), "Connection": "close"} | headers))
         try:
             return parse(await asyncio.wait_for(reader.read(), PATIENCE))
         finally:
             await hang_up(writer)
+
+    async def listen(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection on which it is told each second how things are, when that was told first."""
+        reader, writer = await self.connect()
+        writer.write(LIVE)
+        await asyncio.wait_for(reader.readuntil(b"event: live"), PATIENCE)
+        return reader, writer
+
+
+def request(path: str, method: str = "GET", **headers: str) -> bytes:
+    """The bytes of one. Underscores of header names are dashes; what is empty is left out."""
+    fields = {"Host": "localhost"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items() if value)
+    return f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode()
+
+
+HEALTHZ, LIVE = request("/healthz"), request(f"{API}/live")
+
+
+def trusting(certificate: Path, client: Path | None = None) -> ssl.SSLContext:
+    """TLS of those who know the listener's certificate, and show that of `client`, a file without its suffix."""
+    context = ssl.create_default_context(cafile=certificate)
+    context.check_hostname = False
+    if client is not None:
+        context.load_cert_chain(client.with_suffix(".crt"), client.with_suffix(".key"))
+    return context
 
 
 def gate_of(stage: Stage) -> Gate:

@@ -11,11 +11,10 @@ import pytest
 
 from tests.certificates import make
 from tests.patience import PATIENCE, eventually
-from tests.unit.web.stage import Stage, gate_of, listening, play
+from tests.unit.web.stage import HEALTHZ, Stage, gate_of, listening, play, trusting
 
 STEPS = range(12)
 """Of the loop, from being accepted: more than an admission takes, with TLS or without."""
-ASKING = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @pytest.fixture(params=["plain", "tls"])
@@ -24,14 +23,13 @@ def chosen(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
     if request.param == "plain":
         return {}
     make(tmp_path / "listener", "localhost")
-    context = ssl.create_default_context(cafile=tmp_path / "listener.crt")
-    context.check_hostname = False
-    return {"context": context, "certificate": tmp_path / "listener.crt", "key": tmp_path / "listener.key"}
+    certificate = tmp_path / "listener.crt"
+    return {"context": trusting(certificate), "certificate": certificate, "key": tmp_path / "listener.key"}
 
 
 async def ask(stage: Stage) -> None:
     """At once: without TLS the request is there when the connection is accepted."""
-    await stay(stage, ASKING, stage.context)
+    await stay(stage, HEALTHZ, stage.context)
 
 
 async def say_nothing(stage: Stage) -> None:

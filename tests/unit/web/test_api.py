@@ -15,7 +15,7 @@ from proxy.web.document import documents
 from proxy.web.routes import API, ROUTES, Right
 from tests.patience import PATIENCE
 from tests.unit.observe.snapshots import NOW, changed, stream
-from tests.unit.web.stage import FakeSite, Stage, hang_up, listening, play
+from tests.unit.web.stage import LIVE, FakeSite, Stage, hang_up, listening, play, request
 
 READABLE = [route for route in ROUTES if route.right is Right.READ and route.media == "application/json"]
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028\x00"
@@ -140,7 +140,7 @@ def test_what_is_asked_for_often_does_not_look_at_each_stream(path: str) -> None
     async def scene() -> None:
         async with listening(Full()) as stage:
             reader, writer = await stage.connect()
-            writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            writer.write(request(path))
             assert (await asyncio.wait_for(reader.readline(), PATIENCE)).startswith(b"HTTP/1.1 200 ")
             await hang_up(writer)
 
@@ -180,7 +180,7 @@ def test_drain_and_reload() -> None:
 async def frames(stage: Stage, count: int) -> list[tuple[str, Any]]:
     """The first server-sent events of a new connection; a second passes for each."""
     reader, writer = await stage.connect()
-    writer.write(f"GET {API}/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    writer.write(LIVE)
     head = await reader.readuntil(b"\r\n\r\n")
     assert b"text/event-stream" in head
     found: list[tuple[str, Any]] = []

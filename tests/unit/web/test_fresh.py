@@ -12,9 +12,7 @@ from proxy.web.fresh import Fresh
 from proxy.web.routes import API
 from tests.patience import PATIENCE
 from tests.unit.observe.snapshots import changed, stream
-from tests.unit.web.stage import FakeSite, hang_up, listening, parse, play
-
-REQUEST = f"GET {API}/status HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+from tests.unit.web.stage import FakeSite, hang_up, listening, parse, play, request
 
 
 class Bench:
@@ -158,7 +156,7 @@ def test_many_who_ask_for_a_large_status_at_once_are_given_the_same_bytes() -> N
         async with listening(site) as stage:
             crowd = [await stage.connect() for _ in range(40)]
             for _, writer in crowd:
-                writer.write(REQUEST.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+                writer.write(request(f"{API}/status", Connection="close"))
             answers = [parse(await asyncio.wait_for(reader.read(-1), PATIENCE)) for reader, _ in crowd]
             assert {answer.status for answer in answers} == {200}
             assert len(json.loads(answers[-1].body)["streams"]) == 1000

@@ -7,7 +7,6 @@ import asyncio
 import re
 import resource
 import socket
-import struct
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -18,6 +17,7 @@ from aiohttp.http_parser import DeflateBuffer
 
 from bench.sites import free_port
 from proxy.config.addresses import Address
+from proxy.net.endings import reset_connection
 from proxy.net.listener import bind
 from proxy.observe.codes import ACCESS_DENIED, STARTED
 from proxy.web.api import Api
@@ -26,34 +26,46 @@ from proxy.web.live import LISTENERS_MAX, PENDING_MAX
 from proxy.web.routes import API
 from tests.patience import PATIENCE, eventually
 from tests.unit.observe.snapshots import NOW, changed, stream
-from tests.unit.web.stage import PATIENT, FakeSite, Stage, gate_of, hang_up, listening, parse, play
+from tests.unit.web.stage import (
+    HEALTHZ,
+    LIVE,
+    PATIENT,
+    FakeSite,
+    Stage,
+    gate_of,
+    hang_up,
+    listening,
+    parse,
+    play,
+    request,
+)
 
 FEW = replace(PATIENT, visits=8, of_a_party=6)
 SHORT = replace(FEW, idle=0.05, answer=0.05)
-LIVE = f"GET {API}/live HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-LINGER_RESET = struct.pack("ii", 1, 0)
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
-
-async def viewer(stage: Stage) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A listener that has been told how things are."""
-    reader, writer = await stage.connect()
-    writer.write(LIVE)
-    await reader.readuntil(b"event: live")
-    return reader, writer
 
 
 async def crowd(stage: Stage, count: int) -> list[Connection]:
     return [await stage.connect() for _ in range(count)]
 
 
-async def ended(connection: Connection) -> bool:
-    """The listener has ended it."""
+async def until_ended(connection: Connection) -> None:
+    """Wait until the listener ends it."""
     reader, writer = connection
     with suppress(ConnectionError):
         await asyncio.wait_for(reader.read(-1), PATIENCE)
     writer.close()
-    return True
+
+
+async def reading_nothing(stage: Stage, words: bytes) -> socket.socket:
+    """A connection of somebody who asks, and takes next to nothing of the answer."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.setblocking(False)
+    loop = asyncio.get_running_loop()
+    await loop.sock_connect(connection, stage.address)
+    await loop.sock_sendall(connection, words)
+    return connection
 
 
 async def all_ended(stage: Stage) -> None:
@@ -73,11 +85,11 @@ def test_each_connection_is_counted_once() -> None:
                 crowd_ = await crowd(stage, FEW.of_a_party)
                 await eventually(lambda: gate_of(stage).visits == FEW.of_a_party)
                 for _, writer in crowd_:
-                    writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                    writer.write(HEALTHZ)
                 answers = [await reader.readuntil(b"ok\n") for reader, _ in crowd_]
                 assert all(parse(answer).status == 200 for answer in answers)
                 one_more = await stage.connect()
-                assert await ended(crowd_[0])
+                await until_ended(crowd_[0])
                 assert gate_of(stage).visits == FEW.of_a_party
                 for _, writer in (*crowd_, one_more):
                     await hang_up(writer)
@@ -94,7 +106,7 @@ def test_connections_that_are_reset_before_they_are_accepted() -> None:
             for _ in range(4):
                 for _ in range(50):  # fewer than wait to be accepted, for the loop does not run meanwhile
                     connection = socket.create_connection(stage.address)
-                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_RESET)
+                    reset_connection(connection)
                     connection.close()
                 assert (await stage.ask("/healthz")).status == 200
             await eventually(lambda: gate_of(stage).visits == 0)
@@ -129,7 +141,7 @@ def test_failures_of_accept_do_not_end_the_listener(
         task = asyncio.get_running_loop().create_task(gate.run())
         for _ in range(3):
             reader, writer = await asyncio.open_connection(*listener.getsockname())
-            writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            writer.write(request("/"))
             assert await asyncio.wait_for(reader.readuntil(b"here"), PATIENCE)
             await hang_up(writer)
         assert not failures
@@ -150,7 +162,7 @@ def test_who_says_nothing_or_half_a_request_is_ended() -> None:
             await eventually(lambda: gate_of(stage).visits == 2)
             await all_ended(stage)
             for connection in (silent, half):
-                assert await ended(connection)
+                await until_ended(connection)
                 connection[1].close()
             assert (await stage.ask("/healthz")).status == 200
 
@@ -161,15 +173,9 @@ def test_who_does_not_take_an_answer_is_ended() -> None:
     async def scene() -> None:
         site = FakeSite(changed(streams=[stream(id=number) for number in range(3000)]))
         async with listening(site, limits=SHORT) as stage:
-            slow = socket.socket()
-            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            slow.setblocking(False)
-            loop = asyncio.get_running_loop()
-            await loop.sock_connect(slow, stage.address)
-            await loop.sock_sendall(slow, f"GET {API}/status HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 5)
-            await eventually(lambda: gate_of(stage).visits == 1)
-            await all_ended(stage)
-            slow.close()
+            with await reading_nothing(stage, request(f"{API}/status") * 5):
+                await eventually(lambda: gate_of(stage).visits == 1)
+                await all_ended(stage)
 
     play(scene)
 
@@ -210,7 +216,7 @@ def test_a_newcomer_takes_the_place_of_who_is_idle_longest() -> None:
             first, *others = await crowd(stage, 4)
             await eventually(lambda: gate_of(stage).visits == 4)
             assert (await stage.ask("/healthz")).status == 200
-            assert await ended(first)
+            await until_ended(first)
             for _, writer in (first, *others):
                 writer.close()
 
@@ -226,7 +232,7 @@ def test_where_descriptors_are_few_there_are_fewer_places(monkeypatch: pytest.Mo
             idle = await crowd(stage, 4)
             await eventually(lambda: gate_of(stage).visits == 4)
             assert (await stage.ask("/healthz")).status == 200
-            assert await ended(idle[0])
+            await until_ended(idle[0])
             await eventually(lambda: gate_of(stage).visits == 3)
             for _, writer in idle[1:]:
                 await hang_up(writer)
@@ -239,9 +245,7 @@ def test_who_only_holds_places_does_not_lock_out_its_own_party() -> None:
 
     async def scene() -> None:
         async with listening(limits=FEW) as stage:
-            viewer = await stage.connect()
-            viewer[1].write(LIVE)
-            await viewer[0].readuntil(b"event: live")
+            viewer = await stage.listen()
             for _ in range(3):
                 holding = await crowd(stage, 2 * FEW.of_a_party)
                 assert (await stage.ask("/healthz")).status == 200
@@ -260,28 +264,21 @@ def test_who_listens_stays_and_who_does_not_read_is_dropped() -> None:
     async def scene() -> None:
         site = FakeSite(changed(streams=[stream(id=number, initiator="x" * 5000) for number in range(50)]))
         async with listening(site, limits=SHORT) as stage:
-            good = await stage.connect()
-            good[1].write(LIVE)
-            bad = socket.socket()
-            bad.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            bad.setblocking(False)
-            loop = asyncio.get_running_loop()
-            await loop.sock_connect(bad, stage.address)
-            await loop.sock_sendall(bad, LIVE)
-            await eventually(lambda: stage.server.live.listeners == 2)
-            seconds = 0
-            while stage.server.live.listeners > 1:
-                site.tick()
-                seconds += 1
-                assert b"live" in await asyncio.wait_for(good[0].readuntil(b"event: live"), PATIENCE)
-                await asyncio.sleep(0.01)
-                assert seconds < 1000
-            for _ in range(10):
-                site.tick()
-                await good[0].readuntil(b"event: live")
-            assert stage.server.live.listeners == 1
-            bad.close()
-            await hang_up(good[1])
+            reader, writer = await stage.listen()
+            with await reading_nothing(stage, LIVE):
+                await eventually(lambda: stage.server.live.listeners == 2)
+                seconds = 0
+                while stage.server.live.listeners > 1:
+                    site.tick()
+                    seconds += 1
+                    await asyncio.wait_for(reader.readuntil(b"event: live"), PATIENCE)
+                    await asyncio.sleep(0.01)
+                    assert seconds < 1000
+                for _ in range(10):
+                    site.tick()
+                    await asyncio.wait_for(reader.readuntil(b"event: live"), PATIENCE)
+                assert stage.server.live.listeners == 1
+            await hang_up(writer)
             await eventually(lambda: stage.server.live.listeners == 0)
 
     play(scene)
@@ -321,7 +318,7 @@ def test_events_come_at_once() -> None:
     async def scene() -> None:
         site = FakeSite()
         async with listening(site) as stage:
-            reader, writer = await viewer(stage)
+            reader, writer = await stage.listen()
             site.watch.journal.note(STARTED, "site", "here we are", NOW)
             assert b"here we are" in await asyncio.wait_for(reader.readuntil(b"here we are"), PATIENCE)
             await hang_up(writer)
@@ -335,7 +332,7 @@ def test_strangers_do_not_throw_out_who_listens() -> None:
     async def scene() -> None:
         site = FakeSite()
         async with listening(site) as stage:
-            reader, writer = await viewer(stage)
+            reader, writer = await stage.listen()
             for _ in range(1000):
                 site.watch.journal.note(ACCESS_DENIED, "listener", "no token", NOW)
             site.tick()
@@ -352,7 +349,7 @@ def test_many_new_events_are_told_in_order_and_bounded() -> None:
     async def scene() -> None:
         site = FakeSite()
         async with listening(site) as stage:
-            reader, writer = await viewer(stage)
+            reader, writer = await stage.listen()
             for at in range(1000):
                 site.watch.journal.note(STARTED, f"site {at}", "here we are", NOW)
             site.tick()

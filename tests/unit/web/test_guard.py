@@ -19,7 +19,19 @@ from proxy.web.parties import THIS_HOST, TOGETHER, Budget, party_of
 from proxy.web.routes import API, ROUTES, Right
 from tests.certificates import make
 from tests.patience import PATIENCE, eventually
-from tests.unit.web.stage import PATIENT, FakeSite, gate_of, hang_up, listening, parse, play
+from tests.unit.web.stage import (
+    HEALTHZ,
+    LIVE,
+    PATIENT,
+    FakeSite,
+    gate_of,
+    hang_up,
+    listening,
+    parse,
+    play,
+    request,
+    trusting,
+)
 
 STATUS, DRAIN = f"{API}/status", f"{API}/drain"
 READING, CONTROL = "r" * 32, "c" * 32
@@ -38,14 +50,6 @@ def files(tmp_path: Path) -> dict[str, Any]:
         "token": tmp_path / "token",
         "control_token": tmp_path / "control_token",
     }
-
-
-def trusting(files: dict[str, Any], client: Path | None = None) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=files["certificate"])
-    context.check_hostname = False
-    if client is not None:
-        context.load_cert_chain(client.with_suffix(".crt"), client.with_suffix(".key"))
-    return context
 
 
 @pytest.mark.parametrize(
@@ -117,7 +121,7 @@ def test_tokens(files: dict[str, Any]) -> None:
     async def scene() -> None:
         site = FakeSite()
         site.tick()
-        async with listening(site, context=trusting(files), **files) as stage:
+        async with listening(site, context=trusting(files["certificate"]), **files) as stage:
             for path in [route.path for route in ROUTES if route.right is Right.READ] + ["/api/v1/none", "/metrics"]:
                 for authorization in wrong[:3]:
                     answer = await stage.ask(path, Authorization=authorization)
@@ -145,15 +149,15 @@ def test_client_certificates(files: dict[str, Any], tmp_path: Path) -> None:
     chosen = {**files, "token": None, "clients": tmp_path / "ca.crt"}
 
     async def scene() -> None:
-        async with listening(context=trusting(files, tmp_path / "known"), **chosen) as stage:
+        async with listening(context=trusting(files["certificate"], tmp_path / "known"), **chosen) as stage:
             assert (await stage.ask(STATUS)).status == 200
             assert (await stage.ask(DRAIN, "POST")).status == 401
-            stage.context = trusting(files)
+            stage.context = trusting(files["certificate"])
             assert (await stage.ask(STATUS)).status == 401
-            stage.context = trusting(files, tmp_path / "stranger")
+            stage.context = trusting(files["certificate"], tmp_path / "stranger")
             with pytest.raises((OSError, IndexError, ValueError)):
                 await stage.ask(STATUS)
-            stage.context = trusting(files, tmp_path / "known")
+            stage.context = trusting(files["certificate"], tmp_path / "known")
             assert (await stage.ask(STATUS)).status == 200
 
     play(scene)
@@ -161,7 +165,7 @@ def test_client_certificates(files: dict[str, Any], tmp_path: Path) -> None:
 
 def test_a_token_is_replaced_and_a_broken_one_is_not_taken(files: dict[str, Any]) -> None:
     async def scene() -> None:
-        async with listening(context=trusting(files), **files) as stage:
+        async with listening(context=trusting(files["certificate"]), **files) as stage:
             files["token"].write_text("short")
             assert "holds no token" in await stage.server.reload()
             assert (await stage.ask(STATUS, Authorization=f"Bearer {READING}")).status == 200
@@ -182,17 +186,17 @@ def test_no_connection_outlives_what_it_was_let_in_by(files: dict[str, Any]) -> 
             return ReloadAnswer(not problem, problem, (), ())
 
     reload: Callable[[], Awaitable[str]]
-    bearer = f"Host: localhost\r\nAuthorization: Bearer {CONTROL}\r\n\r\n".encode()
+    bearer = {"Authorization": f"Bearer {CONTROL}"}
 
     async def scene() -> None:
         nonlocal reload
-        async with listening(Reloading(), context=trusting(files), **files) as stage:
+        async with listening(Reloading(), context=trusting(files["certificate"]), **files) as stage:
             reload = stage.server.reload
             idle, viewer, asking = [await stage.connect() for _ in range(3)]
             silent = await asyncio.open_connection(*stage.address)
-            idle[1].write(b"GET /healthz HTTP/1.1\r\n" + bearer)
+            idle[1].write(request("/healthz", **bearer))
             await asyncio.wait_for(idle[0].readuntil(b"ok\n"), PATIENCE)
-            viewer[1].write(f"GET {API}/live HTTP/1.1\r\n".encode() + bearer)
+            viewer[1].write(request(f"{API}/live", **bearer))
             await asyncio.wait_for(viewer[0].readuntil(b"event: live"), PATIENCE)
             gate = gate_of(stage)
             await eventually(lambda: gate.visits == 4)
@@ -200,7 +204,7 @@ def test_no_connection_outlives_what_it_was_let_in_by(files: dict[str, Any]) -> 
             assert "holds no token" in await stage.server.reload()
             assert gate.visits == 4
             files["token"].write_text("n" * 40)
-            asking[1].write(f"POST {API}/reload HTTP/1.1\r\n".encode() + bearer)
+            asking[1].write(request(f"{API}/reload", "POST", **bearer))
             answer = parse(await asyncio.wait_for(asking[0].read(-1), PATIENCE))
             assert (answer.status, answer.json["reloaded"]) == (200, True)
             assert answer.headers["connection"] == "close", "so that nobody asks on"
@@ -228,7 +232,7 @@ def test_unsound_files_are_said_at_the_start(files: dict[str, Any]) -> None:
 
 def test_only_tls_1_3(files: dict[str, Any]) -> None:
     async def scene() -> None:
-        old = trusting(files)
+        old = trusting(files["certificate"])
         old.maximum_version = ssl.TLSVersion.TLSv1_2
         async with listening(context=old, **files) as stage:
             with pytest.raises((OSError, IndexError)):
@@ -236,7 +240,7 @@ def test_only_tls_1_3(files: dict[str, Any]) -> None:
             stage.context = None
             with pytest.raises((OSError, IndexError, ValueError)):
                 await stage.ask("/healthz")
-            stage.context = trusting(files)
+            stage.context = trusting(files["certificate"])
             assert (await stage.ask("/healthz")).status == 200
 
     play(scene)
@@ -252,7 +256,7 @@ def test_headers_that_keep_others_out() -> None:
                 assert headers["x-frame-options"] == "DENY"
                 assert "aiohttp" not in headers["server"]
             reader, writer = await stage.connect()
-            writer.write(f"GET {API}/live HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            writer.write(LIVE)
             headers = parse(await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)).headers
             assert headers.items() >= {name.lower(): value for name, value in HEADERS.items()}.items()
             await hang_up(writer)
@@ -331,7 +335,7 @@ def test_too_many_requests_of_one_party() -> None:
     async def scene() -> None:
         async with listening(limits=replace(PATIENT, requests=5, requests_per_second=1e-3)) as stage:
             reader, writer = await stage.connect()
-            writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
+            writer.write(HEALTHZ * 20)
             answers = await asyncio.wait_for(reader.read(-1), PATIENCE)
             writer.close()
             assert answers.count(b"HTTP/1.1 200") == 5

@@ -6,14 +6,14 @@ import pytest
 
 from proxy.web.routes import API
 from tests.patience import PATIENCE
-from tests.unit.web.stage import Stage, listening, play
+from tests.unit.web.stage import Stage, listening, play, request
 
 MUCH = 64 << 20
 """Bytes: more than both ends' kernels hold."""
 STILL = 20
 """So many answers later nothing more has been taken."""
-ANOTHER = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
-UPGRADE = "Connection: upgrade\r\nUpgrade: websocket\r\n"
+ANOTHER = request("/")
+UPGRADE = {"Connection": "upgrade", "Upgrade": "websocket"}
 
 
 async def left(stage: Stage, writer: asyncio.StreamWriter) -> int:
@@ -25,14 +25,14 @@ async def left(stage: Stage, writer: asyncio.StreamWriter) -> int:
     return sizes[-1]
 
 
-@pytest.mark.parametrize("upgrade", ["", UPGRADE])
-def test_what_comes_behind_a_request_that_is_being_answered_is_bounded(upgrade: str) -> None:
+@pytest.mark.parametrize("upgrade", [{}, UPGRADE])
+def test_what_comes_behind_a_request_that_is_being_answered_is_bounded(upgrade: dict[str, str]) -> None:
     """Server-sent events are an answer that never ends, so nothing behind their request is ever answered."""
 
     async def scene() -> None:
         async with listening() as stage:
             reader, writer = await stage.connect()
-            writer.write(f"GET {API}/live HTTP/1.1\r\nHost: localhost\r\n{upgrade}\r\n".encode())
+            writer.write(request(f"{API}/live", **upgrade))
             await asyncio.wait_for(reader.readuntil(b"event: live"), PATIENCE)
             writer.write(ANOTHER * (MUCH // len(ANOTHER)))
             assert await left(stage, writer) > MUCH // 2
