@@ -46,15 +46,20 @@ def window(chromium: Any, tab: Any) -> Iterator[OpenWindow]:
     """Opens an address: `window(url, theme=..., width=...)`, in the tab of all, which is left after the test.
 
     What the page stores stays with its address, and each stage has a port of its own. A test that changes the browser,
-    by scripts before those of the page or by another clock, says `own=True`: its tab is its own, and closed.
+    by scripts before those of the page, says `own=True`: its tab is its own, and closed. So is that of a test that
+    turns the page's clock, and says `clock=True`.
     """
     with ExitStack() as stack:
 
-        def look(url: str, *, theme: str = "light", width: int = 1280, own: bool = False) -> Window:
-            page = stack.enter_context(chromium.new_context()).new_page() if own else tab
+        def look(
+            url: str, *, theme: str = "light", width: int = 1280, own: bool = False, clock: bool = False
+        ) -> Window:
+            page = stack.enter_context(chromium.new_context()).new_page() if own or clock else tab
             page.set_default_timeout(PATIENCE_MS)
             page.emulate_media(color_scheme=theme, media="null", forced_colors="null", reduced_motion="reduce")
             page.set_viewport_size({"width": width, "height": 900})
+            if clock:
+                page.clock.install()
             opened = Window(page, url)
             stack.callback(opened.leave)
             return opened

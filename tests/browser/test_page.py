@@ -216,9 +216,7 @@ def test_sections_that_are_not_answered_say_of_when_they_are(stage: Stage, windo
         "#volumes-title": "iSCSI volumes",
         "#events-title": "Events",
     }
-    page = window("about:blank", own=True)
-    page.page.clock.install()
-    page.page.goto(stage.url)
+    page = window(stage.url, clock=True)
     page.until_shown()
     page.until_text("#volumes-table", "LUN 1")
     page.page.select_option("select[name=peer]", "north")  # streams that do not come by themselves
@@ -243,9 +241,7 @@ def test_sections_that_are_not_answered_say_of_when_they_are(stage: Stage, windo
 
 def test_a_section_that_was_never_answered_says_so(stage: Stage, window: OpenWindow) -> None:
     stage.busy = True
-    page = window("about:blank", own=True)
-    page.page.clock.install()
-    page.page.goto(stage.url)
+    page = window(stage.url, clock=True)
     page.until_text("#signal", "live")
     page.page.clock.fast_forward(60_000)
     page.until_text("#store-title", "no answer yet: the site has no more time for answers")
@@ -334,9 +330,7 @@ def test_hostile_names_stay_text(stage: Stage, window: OpenWindow) -> None:
 
 def test_silence_shows_within_three_seconds(stage: Stage, window: OpenWindow) -> None:
     """By the page's own clock, which the test turns: how busy this machine is does not matter."""
-    page = window("about:blank", own=True)
-    page.page.clock.install()
-    page.page.goto(stage.url)
+    page = window(stage.url, clock=True)
     page.until_text("#signal", "live")
     stage.silent = True
     page.page.clock.pause_at(page.page.evaluate("Date.now() + 10"))
@@ -396,8 +390,7 @@ def test_a_browser_that_stores_nothing_is_served(window: OpenWindow) -> None:
         for name in ("localStorage", "sessionStorage"):
             page.page.add_init_script(f"Object.defineProperty(window, '{name}', {refusal})")
         page.page.goto(stage.url)
-        page.page.get_by_role("textbox", name="Token").fill(TOKEN)
-        page.page.keyboard.press("Enter")
+        page.give_token(TOKEN)
         page.until_shown()
         page.page.select_option("#theme", "dark")
         assert page.page.evaluate("document.documentElement.dataset.theme") == "dark"
@@ -415,19 +408,15 @@ def test_a_site_that_has_ended_is_said_and_come_back_to(window: OpenWindow) -> N
 def test_a_token_is_asked_for(window: OpenWindow) -> None:
     with staged(Scene(), token=True) as stage:
         page = window(stage.url)
-        page.page.get_by_role("textbox", name="Token").fill("wrong")
-        page.page.keyboard.press("Enter")
+        page.give_token("wrong")
         page.until_text("#token-problem", "not this listener's")
-        page.page.get_by_role("textbox", name="Token").fill(TOKEN)
-        page.page.keyboard.press("Enter")
+        page.give_token(TOKEN)
         page.until_shown()
 
 
 def test_a_right_that_ends_shows_and_is_come_back_to(stage: Stage, window: OpenWindow) -> None:
     """Also when nobody gives a token: what is below the closed dialog is marked, and the page asks again by itself."""
-    page = window("about:blank", own=True)
-    page.page.clock.install()
-    page.page.goto(stage.url)
+    page = window(stage.url, clock=True)
     page.until_shown()
     page.until_text("#signal", "live")
     stage.token = "another"
@@ -492,9 +481,7 @@ def test_a_token_that_no_header_can_carry_is_a_wrong_one(window: OpenWindow) -> 
     with staged(Scene(), token=True) as stage:
         page = window(stage.url)
         for mistaken in ("\u201ctoken\u201d", f"{TOKEN}\u200b"):
-            page.page.get_by_role("textbox", name="Token").fill(mistaken)
-            page.page.keyboard.press("Enter")
+            page.give_token(mistaken)
             page.until_text("#token-problem", "not this listener's")
-        page.page.get_by_role("textbox", name="Token").fill(f" {TOKEN} ")
-        page.page.keyboard.press("Enter")
+        page.give_token(f" {TOKEN} ")
         page.until_shown()

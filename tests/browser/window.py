@@ -61,6 +61,11 @@ class Window:
             self.until("(selector) => document.querySelector(selector)?.textContent.length > 0", selector)
         self.until("document.querySelectorAll('.uplot canvas').length === 2")
 
+    def give_token(self, token: str) -> None:
+        """Into the dialog that asks for it."""
+        self.page.get_by_role("textbox", name="Token").fill(token)
+        self.page.keyboard.press("Enter")
+
     def texts(self, selector: str) -> list[str]:
         return self.page.locator(selector).all_text_contents()
 
@@ -92,7 +97,7 @@ def eventually(condition: Callable[[], bool], what: str, page: Window) -> None:
 
 
 OpenWindow = Callable[..., Window]
-"""`window(url, theme=..., width=..., own=...)`."""
+"""`window(url, theme=..., width=..., own=..., clock=...)`."""
 
 
 def axe_source() -> str:
