@@ -131,7 +131,7 @@ def test_streams_are_asked_for_only_where_they_do_not_come_by_themselves(stage: 
     """A site describes each of its thousand streams for whoever asks for them, or for a status that has them."""
     page = window("about:blank")
     asked: list[str] = []
-    page.page.on("request", lambda request: asked.append(request.url.partition("/api/v1/")[2]))
+    page.hear("request", lambda request: asked.append(request.url.partition("/api/v1/")[2]))
     page.page.goto(stage.url)
     page.until_text("#streams-count", "4 of 4 live streams")
     stage.scene.streams = stage.scene.streams[:3]

@@ -55,7 +55,7 @@ def test_figures_are_the_api_s_while_traffic_flows(busy: tuple[Pair, Traffic], w
             if "/history" in response.url:
                 answers.append(response.json())
 
-    page.page.on("response", take)
+    page.hear("response", take)
     page.page.goto(address(pair.east))
     page.until_shown()
     seen: set[int] = set()
@@ -66,7 +66,6 @@ def test_figures_are_the_api_s_while_traffic_flows(busy: tuple[Pair, Traffic], w
         return len(seen) >= 3
 
     eventually(matches, "three different answers stood on the page", page)
-    page.page.remove_listener("response", take)
     assert min(seen) < max(seen), "the traffic flows"
     page.until_text("#streams-count", "1 of 1 live streams")
     assert page.rows("#streams-table")[0][2] == "forward array"

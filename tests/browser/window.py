@@ -25,15 +25,22 @@ class Window:
     def __init__(self, page: "Page", url: str) -> None:
         self.page = page
         self.complaints: list[str] = []
-        page.on("console", self._heed)
-        page.on("pageerror", self._catch)
+        self._heard: list[tuple[str, Callable[[Any], None]]] = []
+        self.hear("console", self._heed)
+        self.hear("pageerror", self._catch)
         page.goto(url)
 
+    def hear(self, event: str, told: Callable[[Any], None]) -> None:
+        """Of each such event of the page, as Playwright names it, until it is left."""
+        listen: Any = self.page.on  # one overload for each event
+        listen(event, told)
+        self._heard.append((event, told))
+
     def leave(self) -> None:
-        """The tab goes on without this page, and its complaints are no longer heard here."""
+        """The tab goes on without this page, and nothing of it is heard any more."""
         self.page.goto("about:blank")
-        self.page.remove_listener("console", self._heed)
-        self.page.remove_listener("pageerror", self._catch)
+        for event, told in self._heard:
+            self.page.remove_listener(event, told)
 
     def _heed(self, message: "ConsoleMessage") -> None:
         if message.type in ("error", "warning"):
