@@ -138,21 +138,15 @@ def test_what_is_not_what_its_name_says_is_dropped(doomed: ChunkStore, path: Pat
     assert doomed.figures().invalid == 1
 
 
-def test_what_lies_behind_the_end_of_a_file_that_was_cut_is_dropped(doomed: ChunkStore, path: Path) -> None:
-    read_here_and_there(doomed, 300)
-    number = next(number for number in reversed(CHUNKS) if not resident(doomed, number))
-    os.truncate(path / "containers", SMALL.slot_bytes * 2)
-    doomed.load(name_of(number, LENGTH))
-    with pytest.raises((ChunkInvalid, ChunkMissing)):
-        doomed.read(name_of(number, LENGTH))
-
-
-def test_what_the_file_has_no_longer_counts_no_longer(doomed: ChunkStore, path: Path) -> None:
+@pytest.mark.parametrize("loads", [1, 2])
+def test_what_lies_behind_the_end_of_a_file_that_was_cut_is_dropped_and_counts_no_longer(
+    doomed: ChunkStore, path: Path, loads: int
+) -> None:
     read_here_and_there(doomed, 300)
     number = next(number for number in reversed(CHUNKS) if not resident(doomed, number))
     os.truncate(path / "containers", SMALL.slot_bytes * 2)
     before = doomed.figures()
-    for _ in range(2):
+    for _ in range(loads):
         doomed.load(name_of(number, LENGTH))
     with pytest.raises((ChunkInvalid, ChunkMissing)):
         doomed.read(name_of(number, LENGTH))
