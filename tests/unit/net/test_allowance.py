@@ -22,7 +22,6 @@ from tests.unit.iscsi.pdus import data_out, login, pdu
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, encoder_of, noise, send, site, two_sites
 
-DATA = noise(4 << 20)
 LEAST = 4 << 10
 """What is read at least, and what frames have at least under a cap."""
 GRAINS = st.sampled_from([LEAST, 16 << 10, 20_000, 64 << 10, GRAIN_MAX])
@@ -48,7 +47,7 @@ def test_frames_are_paid_for(initial: int, grain: int, last: int, at: int) -> No
     while allowance >= LEAST:
         while allowance > 0:
             n = len(room := encoder.buffer(allowance))
-            room[:] = DATA[at : at + n]
+            room[:] = data()[at : at + n]
             at, allowance = at + n, allowance - n
             encoder.received(n)
             if encoder.ready:
@@ -61,10 +60,15 @@ def test_frames_are_paid_for(initial: int, grain: int, last: int, at: int) -> No
 
 
 @cache
+def data() -> bytes:
+    return noise(4 << 20)
+
+
+@cache
 def knowing() -> Site:
     """A site whose peer knows some of the data."""
     near, far = two_sites(ShelfStore(entries=1 << 10), ShelfStore(entries=1 << 10))
-    send(near, far, [DATA[: 1 << 20]], chunker=Chunker())
+    send(near, far, [data()[: 1 << 20]], chunker=Chunker())
     return near
 
 
@@ -80,7 +84,7 @@ def test_frames_are_paid_for_where_what_is_known_costs_less(
     trust.prove(1 << 30)
     outgoing = Outgoing(SendLedger(1 << 30), SendCredit(initial, 1 << 30, trust), lean=True)
     encoder = Encoder(Chunker(), cast(ChunkStore, near.store), near.holdings, Compressor(None))
-    data = b"".join(DATA[:400_000][:n] if old else DATA[-n:] for old, n in parts)
+    said = b"".join(data()[:400_000][:n] if old else data()[-n:] for old, n in parts)
 
     def renewed() -> int:
         pending, known = encoder.pending
@@ -93,10 +97,10 @@ def test_frames_are_paid_for_where_what_is_known_costs_less(
             outgoing.push_data(batch.data, batch.plain)  # raises Misuse beyond the credit
 
     at, allowance = 0, renewed()
-    while at < len(data) and allowance >= LEAST:
-        while at < len(data) and allowance > 0:
-            room = encoder.buffer(min(allowance, len(data) - at))
-            room[:] = data[at : at + len(room)]
+    while at < len(said) and allowance >= LEAST:
+        while at < len(said) and allowance > 0:
+            room = encoder.buffer(min(allowance, len(said) - at))
+            room[:] = said[at : at + len(room)]
             at, allowance = at + len(room), allowance - len(room)
             encoder.received(len(room))
             if encoder.ready:
@@ -136,7 +140,7 @@ def test_frames_of_iscsi_are_paid_for_however_much_of_them_was_not_looked_at() -
         near, _ = two_sites()
         outgoing = Outgoing(SendLedger(1 << 30), SendCredit(initial, initial, Trust(0)), lean=False)
         encoder = SpanEncoder(encoder_of(near, Chunker()), Framer(Connection(), Sender.INITIATOR), lambda: 0.0)
-        said = memoryview(login() + data_out(1, DATA[: 64 << 10]) + pdu(Opcode.SNACK_REQUEST) * 6000)
+        said = memoryview(login() + data_out(1, data()[: 64 << 10]) + pdu(Opcode.SNACK_REQUEST) * 6000)
         at, allowance = 0, renewed(encoder, outgoing)
         while allowance >= LEAST:
             n = len(room := encoder.buffer(allowance))

@@ -139,16 +139,18 @@ def test_failures_of_accept_do_not_end_the_listener(
         listener, server = bind(Address("127.0.0.1", free_port())), web.Server(answer)
         gate = Gate(listener, server, server, lambda: None, PATIENT, failing)
         task = asyncio.get_running_loop().create_task(gate.run())
-        for _ in range(3):
-            reader, writer = await asyncio.open_connection(*listener.getsockname())
-            writer.write(request("/"))
-            assert await asyncio.wait_for(reader.readuntil(b"here"), PATIENCE)
-            await hang_up(writer)
-        assert not failures
-        task.cancel()
-        await asyncio.wait([task])
-        gate.close()
-        await server.shutdown(1.0)
+        try:
+            for _ in range(3):
+                reader, writer = await asyncio.open_connection(*listener.getsockname())
+                writer.write(request("/"))
+                assert await asyncio.wait_for(reader.readuntil(b"here"), PATIENCE)
+                await hang_up(writer)
+            assert not failures
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+            gate.close()
+            await server.shutdown(1.0)
 
     play(scene)
     assert caplog.messages == ["the status listener cannot accept: [Errno 24] no more"] * told
