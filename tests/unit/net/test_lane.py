@@ -301,3 +301,11 @@ def test_long_pieces_are_not_copied_and_short_ones_are_no_record_each(stage: Sta
     assert given == [head, payload, head + short + head, payload]
     assert given[1] is payload
     assert given[3] is payload
+
+
+def test_one_whose_connection_has_failed_takes_nothing_before_it_hears_of_that(stage: Stage) -> None:
+    """That is told a turn of the loop later; what was given to such a lane meanwhile was given to no other."""
+    stage.transport.is_closing.return_value = True
+    assert stage.lane.room() == 0
+    stage.lane.write([b"frame"])
+    stage.transport.writelines.assert_not_called()
