@@ -9,7 +9,6 @@ import random
 import socket
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -18,7 +17,6 @@ import pytest
 from dedupstore.chunker import Chunker
 from dedupstore.memory import LEAST_BYTES, MemoryStore
 from dedupstore.store import NOT_REPEATED, Buffer, Place, Repeated
-from proxy.config.loading import parse
 from proxy.net.environment import Environment
 from proxy.net.lane import Lane
 from proxy.net.peer import Peer
@@ -33,7 +31,7 @@ from proxy.protocol.errors import HelloRefused
 from proxy.protocol.hello import Hello
 from proxy.protocol.settings import TunnelSettings
 from tests.simulation.clockwork import Clockwork
-from tests.unit.config.contract import EAST, WEST
+from tests.unit.config.contract import EAST, WEST, site_of
 from tests.unit.protocol.playbook import lane_reader
 
 
@@ -351,7 +349,7 @@ class Sites:
         self.links: list[Link] = []
 
     def _peer(self, text: str, store: Shelf, settings: TunnelSettings, chunker: Chunker) -> Peer:
-        config = parse(text.encode(), Path("nowhere/site.toml"), files=False)
+        config = site_of(text)
         environment = Environment(
             config=config,
             worker=StoreWorker(store),

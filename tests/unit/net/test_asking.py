@@ -1,16 +1,13 @@
 """What a peer may ask for: the exports that name it, and of those with a range the addresses in it."""
 
-from pathlib import Path
-
 import pytest
 
 from proxy.config.addresses import Address
-from proxy.config.loading import parse
 from proxy.config.ranges import parse_range
 from proxy.net.asking import NotExported, asked, granted
-from tests.unit.config.contract import WEST
+from tests.unit.config.contract import WEST, site_of
 
-SITE = parse((WEST + 'range = "10.1.0.0/24"\n').encode(), Path("nowhere/site.toml"), files=False)
+SITE = site_of(WEST + 'range = "10.1.0.0/24"\n')
 EXPORTS = {export.name: export for export in SITE.exports}
 PLAIN = {name: export.model_copy(update={"range": None}) for name, export in EXPORTS.items()}
 

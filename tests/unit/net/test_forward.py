@@ -7,7 +7,6 @@ import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,13 +14,12 @@ import pytest
 import uvloop
 
 from proxy.config.addresses import Address
-from proxy.config.loading import parse
 from proxy.net import forward as forwarding
 from proxy.net.forward import FEW, Forward
 from proxy.net.listener import bind
 from proxy.net.peer import Peer
 from tests.patience import PATIENCE, eventually
-from tests.unit.config.contract import EAST
+from tests.unit.config.contract import EAST, site_of
 
 ARRIVED = 24
 ROUNDS = 25
@@ -58,7 +56,7 @@ class Accepting:
 @asynccontextmanager
 async def accepting(peer: Peer, more: str = "", *, portal: Address | None = None) -> AsyncIterator[Accepting]:
     """A forward like east's to that peer, with `more` keys; it accepts until the end, or until it is stopped."""
-    (config,) = parse((EAST + more).encode(), Path("nowhere/site.toml"), files=False).forwards
+    (config,) = site_of(EAST + more).forwards
     with bind(Address("127.0.0.1", 0)) as listener:
         forward = Forward(config, peer, listener, lambda _: None, portal=portal)
         running = Accepting(forward, listener.getsockname(), asyncio.create_task(forward.run()))

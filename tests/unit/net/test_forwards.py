@@ -4,21 +4,19 @@ import asyncio
 import socket
 from collections.abc import Coroutine
 from contextlib import suppress
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from bench.sites import free_ports
-from proxy.config.loading import parse
 from proxy.config.model import Forward as ForwardConfig
 from proxy.errors import ExitCode, OperatorError
 from proxy.net.forwards import Forwards
 from proxy.net.listeners import listen_for
 from proxy.net.peer import Peer
 from tests.patience import PATIENCE
-from tests.unit.config.contract import EAST
+from tests.unit.config.contract import EAST, site_of
 
 NORTH = '[[peer]]\nname = "north"\naddress = "198.18.0.3:4500"\ncertificate = "north.crt"\n'
 
@@ -64,7 +62,7 @@ class Bench:
 
 def read(*tables: str) -> tuple[ForwardConfig, ...]:
     text = EAST.partition("[[forward]]")[0] + NORTH + "".join(tables)
-    return parse(text.encode(), Path("nowhere/site.toml"), files=False).forwards
+    return site_of(text).forwards
 
 
 def test_they_come_change_and_go() -> None:

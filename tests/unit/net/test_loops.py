@@ -4,18 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from proxy.config.loading import parse
 from proxy.config.model import SiteConfig
 from proxy.errors import ExitCode, OperatorError
 from proxy.net.listeners import Listeners
 from proxy.net.loops import loops
-from tests.unit.config.contract import EAST
+from tests.unit.config.contract import EAST, site_of
 
 
 def both_ways(listen: str, address: str, port: int = 3260) -> SiteConfig:
     """East's, with a forward and an export of the same port."""
     own = f'[[export]]\nname = "own"\naddress = "{address}:{port}"\npeers = ["west"]\n'
-    return parse((EAST.replace("127.0.0.1:3260", f"{listen}:{port}") + own).encode(), Path("east.toml"), files=False)
+    return site_of(EAST.replace("127.0.0.1:3260", f"{listen}:{port}") + own)
 
 
 @pytest.fixture(autouse=True)

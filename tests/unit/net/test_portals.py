@@ -5,7 +5,6 @@ import logging
 import socket
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,12 +12,11 @@ import pytest
 
 from bench.sites import free_ports
 from proxy.config.addresses import Address
-from proxy.config.loading import parse
 from proxy.iscsi.portals import Portal
 from proxy.net.peer import Peer
 from proxy.net.portals import Portals
 from proxy.protocol.codes import Capability
-from tests.unit.config.contract import EAST
+from tests.unit.config.contract import EAST, site_of
 
 FAR = Address("10.1.0.5", 3260)
 
@@ -37,7 +35,7 @@ class Bench:
 
     def __init__(self, more: str = "", *, old: bool = False) -> None:
         self.now = 0.0
-        site = parse((EAST + more).encode(), Path("nowhere/site.toml"), files=False)
+        site = site_of(EAST + more)
         self.forwards = site.forwards
         self.forward = site.forwards[0]
         peer = FakePeer(*([] if old else [Capability.PORTALS]))
@@ -49,7 +47,7 @@ class Bench:
 
     def change(self, more: str) -> None:
         """The keys of the forward are others."""
-        self.forwards = parse((EAST + more).encode(), Path("nowhere/site.toml"), files=False).forwards
+        self.forwards = site_of(EAST + more).forwards
         self.forward = self.forwards[0]
         self.portals.change(self.forwards)
 

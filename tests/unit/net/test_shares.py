@@ -2,17 +2,15 @@
 
 import time
 from datetime import datetime
-from pathlib import Path
 from typing import cast
 
 import pytest
 
-from proxy.config.loading import parse
 from proxy.net.lane import Lane
 from proxy.net.shares import Shares
 from proxy.net.tcpinfo import TcpInfo
 from proxy.protocol.share import Priority
-from tests.unit.config.contract import EAST
+from tests.unit.config.contract import EAST, site_of
 from tests.unit.net.lanes import FakeLane
 from tests.unit.protocol.line import MBIT, Line
 
@@ -35,11 +33,11 @@ class Bench:
     def __init__(self, config: str = CONFIG) -> None:
         self.time = datetime(2026, 3, 23, 7, 59)
         self.line = Line(1000 * MBIT)
-        self.site = parse(config.encode(), Path("nowhere/site.toml"), files=False)
+        self.site = site_of(config)
         self.shares = Shares(self.line.tunnel, self.site, self.site.peers[0], 0.0, lambda: self.time)
 
     def change(self, config: str) -> None:
-        site = parse(config.encode(), Path("nowhere/site.toml"), files=False)
+        site = site_of(config)
         self.shares.change(site, site.peers[0], self.line.now)
 
     def sample(self, *infos: TcpInfo) -> None:
