@@ -56,6 +56,10 @@ peers = ["east"]
 """
 
 
+NOWHERE = Path("nowhere/site.toml")
+"""Where texts are said to come from."""
+
+
 def site_of(text: str) -> SiteConfig:
     """What such a file says; nobody looks for the files that it names."""
-    return parse(text.encode(), Path("nowhere/site.toml"), files=False)
+    return parse(text.encode(), NOWHERE, files=False)

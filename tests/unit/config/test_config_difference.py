@@ -3,8 +3,8 @@
 import pytest
 
 from proxy.config.difference import difference, ending
-from tests.unit.config.contract import EAST
-from tests.unit.config.texts import NORTH, read
+from tests.unit.config.contract import EAST, site_of
+from tests.unit.config.texts import NORTH
 
 EXPORT = '\n[[export]]\nname = "home"\naddress = "10.1.0.5:3260"\npeers = ["west", "north"]\n'
 
@@ -40,7 +40,7 @@ EXPORT = '\n[[export]]\nname = "home"\naddress = "10.1.0.5:3260"\npeers = ["west
 )
 def test_what_differs(before: str, after: str, at_once: tuple[str, ...], restart: tuple[str, ...]) -> None:
     assert before in EAST
-    found = difference(read(EAST), read(EAST.replace(before, after, 1)))
+    found = difference(site_of(EAST), site_of(EAST.replace(before, after, 1)))
     assert (found.at_once, found.restart) == (at_once, restart)
 
 
@@ -65,9 +65,9 @@ FULL = EAST.replace("[[forward]]", f"{NORTH}{EXPORT}[[forward]]")
 )
 def test_whose_connections_end(before: str, after: str, ended: list[tuple[str, str]]) -> None:
     assert before in FULL
-    assert list(ending(read(FULL), read(FULL.replace(before, after, 1)))) == ended
+    assert list(ending(site_of(FULL), site_of(FULL.replace(before, after, 1)))) == ended
 
 
 def test_another_peer_of_an_export_ends_nothing() -> None:
     before = FULL.replace('["west", "north"]', '["west"]')
-    assert list(ending(read(before), read(FULL))) == []
+    assert list(ending(site_of(before), site_of(FULL))) == []

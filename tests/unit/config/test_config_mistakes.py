@@ -7,9 +7,9 @@ import pytest
 
 from proxy.config.loading import load, parse
 from proxy.config.mistakes import ConfigError, Mistake
-from tests.unit.config.contract import EAST, WEST
+from tests.unit.config.contract import EAST, NOWHERE, WEST, site_of
 from tests.unit.config.mistakes import one_mistake
-from tests.unit.config.texts import EXPORT, FORWARD, NORTH, NOWHERE, read
+from tests.unit.config.texts import EXPORT, FORWARD, NORTH
 
 
 def change(old: str, new: str) -> str:
@@ -248,7 +248,7 @@ ONE = [
 @pytest.mark.parametrize(("text", "key", "wrong", "remedy"), [case[1:] for case in ONE], ids=[case[0] for case in ONE])
 def test_one_mistake(text: str, key: str, wrong: str, remedy: str) -> None:
     with one_mistake(key, wrong, remedy):
-        read(text)
+        site_of(text)
 
 
 WHOLE = [
@@ -385,16 +385,16 @@ def test_the_message_shows_key_value_wrong_and_remedy(tmp_path: Path) -> None:
 )
 def test_values_are_shown_short_and_harmless(value: str, shown: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        read(EAST + f"[log]\nlevel = {value}\n")
+        site_of(EAST + f"[log]\nlevel = {value}\n")
     (mistake,) = caught.value.mistakes
     assert str(mistake).splitlines()[0] == f"log.level = {shown}"
 
 
 def test_keys_are_shown_harmless() -> None:
     with one_mistake(r"forward[0].\x1b[31m", "not a known key", "known here"):
-        read(EAST + '"\\u001b[31m" = 1\n')
+        site_of(EAST + '"\\u001b[31m" = 1\n')
 
 
 def test_a_peer_may_be_dialled_by_a_forward_to_another() -> None:
-    parsed = read(EAST + NORTH.replace("198.18.0.3:4500", "127.0.0.1:3260"))
+    parsed = site_of(EAST + NORTH.replace("198.18.0.3:4500", "127.0.0.1:3260"))
     assert [str(peer.address) for peer in parsed.peers] == ["198.18.0.2:4500", "127.0.0.1:3260"]

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from proxy.config.addresses import Address
 from proxy.config.mistakes import ConfigError
 from proxy.config.ranges import PORTS_MAX, AddressRange, PortRange, parse_ports, parse_range
-from tests.unit.config.contract import EAST, WEST
+from tests.unit.config.contract import EAST, WEST, site_of
 from tests.unit.config.mistakes import one_mistake
-from tests.unit.config.texts import EXPORT, FORWARD, NORTH, read
+from tests.unit.config.texts import EXPORT, FORWARD, NORTH
 
 RANGE = 'range = "10.1.0.0/24"\n'
 PORTS = 'ports = "3261-3276"\n'
@@ -19,25 +19,25 @@ OTHER = FORWARD.replace("3261", "3360")
 
 
 def test_all_that_may_be_said() -> None:
-    east = read(EAST + 'portal = "10.1.0.5:3260"\nrewrite = false\nidle = "5m"\n' + RANGE + PORTS)
+    east = site_of(EAST + 'portal = "10.1.0.5:3260"\nrewrite = false\nidle = "5m"\n' + RANGE + PORTS)
     (forward,) = east.forwards
     assert forward.portal == Address("10.1.0.5", 3260)
     assert forward.range == AddressRange(ip_network("10.1.0.0/24"), 3260)
     assert forward.ports == PortRange(3261, 3276)
     assert (forward.rewrite, forward.idle) == (False, 300)
-    (export,) = read(WEST + RANGE.replace("24", "24:860")).exports
+    (export,) = site_of(WEST + RANGE.replace("24", "24:860")).exports
     assert export.range == AddressRange(ip_network("10.1.0.0/24"), 860)
 
 
 def test_transparent() -> None:
     """With a range and without ports, also where nobody looks at the bytes."""
     text = EAST + 'transparent = true\nprotocol = "tcp"\n' + RANGE
-    (forward,) = read(text).forwards
+    (forward,) = site_of(text).forwards
     assert (forward.transparent, forward.range) == (True, AddressRange(ip_network("10.1.0.0/24"), 3260))
 
 
 def test_defaults() -> None:
-    (forward,) = read(EAST).forwards
+    (forward,) = site_of(EAST).forwards
     assert (forward.rewrite, forward.portal, forward.range, forward.ports) == (True, None, None, None)
     assert forward.transparent is False
 
@@ -98,7 +98,7 @@ def test_defaults() -> None:
 )
 def test_each_mistake_is_named(text: str, key: str, wrong: str, remedy: str) -> None:
     with one_mistake(key, wrong, remedy):
-        read(text)
+        site_of(text)
 
 
 def test_what_is_no_mistake() -> None:
@@ -106,7 +106,7 @@ def test_what_is_no_mistake() -> None:
     same = 'portal = "10.1.0.5:3260"\n' + RANGE + PORTS
     other = OTHER.replace('"west"', '"north"').replace("127.0.0.1", "127.0.0.2")
     text = EAST + same + NORTH + other + same + EXPORT + 'range = "127.0.0.0/24:860"\n'
-    assert len(read(text).forwards) == 2
+    assert len(site_of(text).forwards) == 2
 
 
 def both_ways(address: str) -> str:
@@ -116,13 +116,13 @@ def both_ways(address: str) -> str:
 
 
 def test_who_listens_on_all_addresses_may_export_another_hosts() -> None:
-    assert read(both_ways("192.0.2.5:3260")).exports
+    assert site_of(both_ways("192.0.2.5:3260")).exports
 
 
 @pytest.mark.parametrize("address", ["127.0.0.9:3260", "0.0.0.0:3260", "198.18.0.1:3260"])
 def test_who_listens_on_all_addresses_does_not_export_one_of_them(address: str) -> None:
     with pytest.raises(ConfigError, match="of this site, which leads on to a peer"):
-        read(both_ways(address))
+        site_of(both_ways(address))
 
 
 @pytest.mark.parametrize("text", ["10.1.0.0/255.255.255.0", "10.1.0.0/0.0.0.255", "10.1.0.0/", "10.1.0.0", "10.1.0/24"])

@@ -3,9 +3,9 @@
 import pytest
 
 from proxy.config.mistakes import ConfigError
-from tests.unit.config.contract import EAST
+from tests.unit.config.contract import EAST, site_of
 from tests.unit.config.mistakes import one_mistake
-from tests.unit.config.texts import EXPORT, NORTH, of_peer, read
+from tests.unit.config.texts import EXPORT, NORTH, of_peer
 
 DAY = 'from = "08:00"\nto = "18:00"\nrate = "10Mbit"\n'
 
@@ -85,7 +85,7 @@ ONE = [
 @pytest.mark.parametrize(("text", "key", "wrong", "remedy"), [case[1:] for case in ONE], ids=[case[0] for case in ONE])
 def test_one_mistake(text: str, key: str, wrong: str, remedy: str) -> None:
     with one_mistake(key, wrong, remedy):
-        read(text)
+        site_of(text)
 
 
 def test_all_that_may_be_said() -> None:
@@ -95,7 +95,7 @@ def test_all_that_may_be_said() -> None:
         + EXPORT
         + 'priority = "low"\nguarantee = "4Mbit"\ndscp = 8\n'
     )
-    site = read(text)
+    site = site_of(text)
     (forward,), (export,) = site.forwards, site.exports
     assert (forward.priority, forward.guarantee, forward.maximum) == ("high", 6_000_000, 20_000_000)
     assert (forward.burst, forward.dscp) == (65536, 18)
@@ -108,7 +108,7 @@ def test_all_that_may_be_said() -> None:
 )
 def test_names_of_marks(name: str, number: int) -> None:
     """RFC 4594, table 3, and RFC 8622."""
-    site = read(EAST + f'dscp = "{name}"\n')
+    site = site_of(EAST + f'dscp = "{name}"\n')
     assert site.forwards[0].dscp == number
 
 
@@ -117,5 +117,5 @@ def test_a_guarantee_of_an_export_counts_for_each_of_its_peers() -> None:
         of_peer(NORTH + 'rate = "5Mbit"\n') + EXPORT.replace('["west"]', '["west", "north"]') + 'guarantee = "6Mbit"\n'
     )
     with pytest.raises(ConfigError) as caught:
-        read(text)
+        site_of(text)
     assert [mistake.key for mistake in caught.value.mistakes] == ["peer[1].rate"]

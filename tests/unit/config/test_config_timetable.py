@@ -7,7 +7,8 @@ import pytest
 
 from proxy.config.model import Peer
 from proxy.config.timetable import Span, parse_clock, parse_days
-from tests.unit.config.texts import of_peer, read
+from tests.unit.config.contract import site_of
+from tests.unit.config.texts import of_peer
 
 MONDAY = datetime(2026, 3, 23)
 
@@ -18,7 +19,7 @@ def at(day: int, time: str) -> datetime:
 
 
 def peer_with(text: str) -> Peer:
-    return read(of_peer(text)).peers[0]
+    return site_of(of_peer(text)).peers[0]
 
 
 @pytest.mark.parametrize(

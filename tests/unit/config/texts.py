@@ -1,12 +1,7 @@
-"""Texts that the contract's files are changed by, and how such a text is read."""
+"""Texts that the contract's files are changed by."""
 
-from pathlib import Path
-
-from proxy.config.loading import parse
-from proxy.config.model import SiteConfig
 from tests.unit.config.contract import EAST
 
-NOWHERE = Path("nowhere/site.toml")
 NORTH = '[[peer]]\nname = "north"\naddress = "198.18.0.3:4500"\ncertificate = "north.crt"\n'
 """Another peer."""
 FORWARD = '[[forward]]\nname = "two"\nlisten = "127.0.0.1:3261"\npeer = "west"\nexport = "array"\n'
@@ -19,8 +14,3 @@ _PEER = 'certificate = "west.crt"\n'
 def of_peer(text: str) -> str:
     """East's file, where its peer has this as well."""
     return EAST.replace(_PEER, _PEER + text)
-
-
-def read(text: str) -> SiteConfig:
-    """Without the files that it names."""
-    return parse(text.encode(), NOWHERE, files=False)
