@@ -45,10 +45,9 @@ def test_each_round_of_the_loop_lets_one_connection_begin_its_handshake() -> Non
     """A handshake takes a millisecond: if those of all that wait began at once, no peer would be served meanwhile."""
 
     async def scene() -> None:
-        listener = bind(Address("127.0.0.1", free_port()))
         certificates = Noting()
-        door = Door(listener, cast(Certificates, certificates), {}, "")
-        with ExitStack() as strangers:
+        with bind(Address("127.0.0.1", free_port())) as listener, ExitStack() as strangers:
+            door = Door(listener, cast(Certificates, certificates), {}, "")
             for _ in range(MANY):
                 strangers.enter_context(socket.create_connection(listener.getsockname()))
             task = asyncio.get_running_loop().create_task(door.run())
