@@ -5,6 +5,7 @@ side may notice first. Stream for stream the model knows what each array sent, t
 """
 
 from collections import deque
+from dataclasses import replace
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -37,11 +38,13 @@ class Array:
 
 
 class Pair(RuleBasedStateMachine):
-    @initialize()
-    def begin(self) -> None:
+    @initialize(memory=st.sampled_from([1 << 20, 4 << 20]))
+    def begin(self, memory: int) -> None:
+        """With 4 MiB, what HELLO offers depends on the memory that is allotted."""
         self.now = 0.0
+        self.settings = replace(SETTINGS, memory=memory, initial_credit=memory // 8)
         self.tunnels = [self.tunnel("left", "right"), self.tunnel("right", "left")]
-        self.most = [(SETTINGS.memory, SETTINGS.unacked_max)] * 2
+        self.most = [(memory, SETTINGS.unacked_max)] * 2
         """Memory and `unacked_max` of each side, as they are or were."""
         self.arrays: list[dict[int, Array]] = [{}, {}]
         self.lanes: dict[int, list[deque[Frame]]] = {}
@@ -52,7 +55,7 @@ class Pair(RuleBasedStateMachine):
         self.dial(0)
 
     def tunnel(self, name: str, peer: str) -> Tunnel:
-        return Tunnel(SETTINGS, name, peer, name.encode().ljust(16), [b"epoch---"], 0.0, software="x")
+        return Tunnel(self.settings, name, peer, name.encode().ljust(16), [b"epoch---"], 0.0, software="x")
 
     # -- lanes
 
@@ -139,7 +142,7 @@ class Pair(RuleBasedStateMachine):
     @rule(side=SIDES, part=st.sampled_from([0.25, 0.5, 1, 2]))
     def allot(self, side: int, part: float) -> None:
         """The site has other peers, or its file says so."""
-        memory, unacked = int(SETTINGS.memory * part), max(CREDIT_MIN, int(SETTINGS.unacked_max * part))
+        memory, unacked = int(self.settings.memory * part), max(CREDIT_MIN, int(SETTINGS.unacked_max * part))
         self.tunnels[side].allot(memory=memory, unacked_max=unacked, window_max=memory)
         self.most[side] = max(memory, self.most[side][0]), max(unacked, self.most[side][1])
         self.drain(side)
