@@ -41,8 +41,7 @@ class History:
 
     def begin(self, snapshot: Snapshot) -> None:
         """Begin the series of the site, its peers, forwards and exports, as many as `Book` keeps."""
-        for series in _series(snapshot):
-            self.book.begin(series)
+        self.book.keep(_series(snapshot))
 
     def note(self, snapshot: Snapshot, totals: Mapping[str, float], now: float, clock: float) -> None:
         """One more second. `totals`: the snapshot's `counters`."""
@@ -52,7 +51,7 @@ class History:
         self.clock = clock
         before, self._before = self._before, totals
         moved = {name: max(0.0, count - before.get(name, 0.0)) for name, count in totals.items()}
-        kept = [series for series in _series(snapshot) if self.book.begin(series)]
+        kept = self.book.keep(_series(snapshot))
         for series, sums in _by_series(kept, moved, snapshot).items():
             row = second(sums, min(seconds, _LONGEST))
             self.book.add(series, row, now)
@@ -102,8 +101,8 @@ class History:
         )
 
 
-def _series(snapshot: Snapshot) -> Iterable[str]:
-    """Names of the series that the site could have, each once; of hundreds of shares `Book` keeps few."""
+def _series(snapshot: Snapshot) -> Mapping[str, object]:
+    """By name, the series that the site could have; of hundreds of shares `Book` keeps few."""
     shares = (share.name for peer in snapshot.peers for share in peer.shares)
     return dict.fromkeys([SITE, *map(_of_peer, snapshot.peers), *shares])
 

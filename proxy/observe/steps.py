@@ -124,6 +124,20 @@ class Book:
             self._rings[series] = {name: Ring(kept) for name, kept in RANGES.items()}
         return series in self._rings
 
+    def keep(self, wanted: Mapping[str, object]) -> list[str]:
+        """Keep the series of those names from now on, as many as there is room for; returns these. A series that is not
+        among them, as of a peer that was removed, makes room for one that is."""
+        former = (name for name in self.series if name not in wanted)
+        for series in wanted:
+            if not self.begin(series) and (gone := next(former, None)) is not None:
+                self._forget(gone)
+                self.begin(series)
+        return [series for series in wanted if series in self._rings]
+
+    def _forget(self, series: str) -> None:
+        del self._rings[series]
+        self._changed = {key for key in self._changed if key[1] != series}
+
     def restore(self, key: Key, row: Row) -> None:
         """A step of an earlier run, if its series has begun. They come in order, before any `add` of that time."""
         name, series, _ = key

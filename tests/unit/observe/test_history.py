@@ -155,6 +155,17 @@ def test_memory_is_bounded() -> None:
     assert len(rows) == 300
 
 
+def test_a_peer_that_has_gone_makes_room_for_one_that_has_come() -> None:
+    """By reloads, of which there may be many in a run: each new peer had no charts once 30 had been there."""
+    history = History(0.0)
+    for number in range(2 * SERIES_MAX):
+        there = [peer(name=f"peer{each}", shares=[]) for each in range(number, number + 4)]
+        note(history, changed(peers=there), NOON + number, 1.0 + number)
+        assert {"site", *(f"peer {each.name}" for each in there)} <= {*history.book.series}
+    assert len(history.book.series) == SERIES_MAX
+    assert {series for _, series, _ in history.book.take_changed()} == {*history.book.series}
+
+
 def test_what_nobody_writes_down_is_bounded_too() -> None:
     """Where history is in memory only, or its disk hangs, nobody asks what has changed: that was kept for each second.
 
