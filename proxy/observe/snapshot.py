@@ -388,8 +388,8 @@ class Snapshot:
     """All that are live."""
     store: StoreStatus
     bytes: dict[str, int]
-    """As `bytes` of a peer, for all peers together. From `raw` over `after_deduplication` and `after_compression` to
-    `wire` they show what is saved."""
+    """As `bytes` of a peer, for all peers together that there are now. From `raw` over `after_deduplication` and
+    `after_compression` to `wire` they show what is saved."""
     refused: int
     """Connections to the tunnel listener that were refused, such as those that showed no peer's certificate (IST-201).
     Those that ended by themselves before they had shown anything are not counted."""
