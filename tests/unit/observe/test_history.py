@@ -11,7 +11,7 @@ from proxy.observe.ranges import RANGES
 from proxy.observe.readings import counters
 from proxy.observe.snapshot import Snapshot
 from proxy.observe.steps import COLUMNS, SERIES_MAX, Book, at, merge, second
-from tests.unit.observe.snapshots import NOW, of_peer, share, traffic, with_peer
+from tests.unit.observe.snapshots import NOW, changed, of_peer, peer, share, traffic, with_peer
 
 MB = 1_000_000
 
@@ -160,7 +160,7 @@ def test_a_peer_that_has_gone_makes_room_for_one_that_has_come() -> None:
     history = History(0.0)
     for number in range(2 * SERIES_MAX):
         there = [peer(name=f"peer{each}", shares=[]) for each in range(number, number + 4)]
-        note(history, changed(peers=there), NOON + number, 1.0 + number)
+        note(history, changed(peers=there), NOW + number, 1.0 + number)
         assert {"site", *(f"peer {each.name}" for each in there)} <= {*history.book.series}
     assert len(history.book.series) == SERIES_MAX
     assert {series for _, series, _ in history.book.take_changed()} == {*history.book.series}
