@@ -262,6 +262,20 @@ def test_memory_is_taken_over(bed: Bed) -> None:
             whole(receipt(content), send(cut(content, WRITE), pair.entrance, change))
 
 
+def test_all_lanes_come_up_where_the_other_site_has_begun_anew_since(bed: Bed) -> None:
+    """All but the first were refused for good: the dialler offered another credit by them than by that one."""
+    with Array() as array:
+        pair = bed.pair(array.address, tunnel={"lanes": 2, "streams": 16, "memory": "64MiB", "window": "1MiB"})
+        with pair.running():
+            pair.east.wait_up()
+            assert edit(pair.east, '"64MiB"', '"2MiB"') == taken_over("tunnel.memory")
+            pair.west.kill()
+            pair.west.start()
+            pair.west.wait_ready()
+            pair.east.wait_for(lambda: len(lanes_of(pair.west)) == 2, "has too few lanes", PATIENCE)
+            whole(receipt(b"whole"), send([b"whole"], pair.entrance))
+
+
 def test_all_or_nothing(bed: Bed) -> None:
     """A file of which a part needs a restart might not have passed the checks without that part."""
     port = free_port()
