@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dedupstore.fitting import LEAST_BYTES, containers_of
+from dedupstore.store import CONTAINER_BYTES
 from proxy.config.model import SiteConfig
 from proxy.doctor.facts import Disk, Memory, NoDisk, Processors
 from proxy.doctor.findings import Finding, attention, ok, problem
@@ -195,6 +196,10 @@ def disk(config: SiteConfig, facts: Disk | NoDisk | None, again: str = "") -> It
     if facts.refused:
         remedy = "let the site's user write there (chown, or mount it writable), or run this as that user"
         yield problem(STORE, f"{path} cannot be written: {facts.refused}", remedy)
+    if facts.used > size + CONTAINER_BYTES:  # its lock and such are no part of its size
+        found = f"{path} holds {show_size(facts.used)}: the next start drops what is beyond {show_size(size)}"
+        yield attention(STORE, found, "set store.size as it was, unless that is meant")
+        return
     to_come = max(0, size - facts.used)
     has = f"{path}: {show_size(facts.used)} of {show_size(size)} are there already, {show_size(facts.free)} are free"
     if facts.free >= to_come:

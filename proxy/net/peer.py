@@ -49,6 +49,8 @@ class Peer:
         """How often the tunnel was lost with streams in it."""
         self._known = now
         self._ended: float | None = None
+        self.farewell = ""
+        """Why the peer ended in order, the last time that it did, in its own words; empty if it never did."""
         self._last_error = self._removed = ""
         self.short_packets = False
         """Lanes come up with short packets only (`LongPackets`)."""
@@ -311,7 +313,7 @@ class Peer:
     def _lane_closed(self, event: events.LaneClosed) -> None:
         if event.code is CloseCode.SHUTDOWN:
             self.shutdowns += 1
-            self._ended = self._loop.time()
+            self._ended, self.farewell = self._loop.time(), event.reason
             log.info("peer %s has ended in order: %s", self.name, event.reason)
         lane = self.lanes.get(event.lane)
         if lane is not None:

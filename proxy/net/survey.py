@@ -112,6 +112,7 @@ def _peer(peer: Peer, portals: Portals) -> PeerStatus:
         other_congestion_control=peer.other_congestion_control,
         drains=peer.tunnel.peer_drains,
         ended_seconds=peer.ended_seconds,
+        farewell=peer.farewell,
         streams=len(peer.relays),
         unacked_bytes=figures.unacked_bytes,
         copied_bytes=figures.copied_bytes,

@@ -77,7 +77,8 @@ class Chronicle:
         in order only when it has not come back for a while."""
         if holds and in_order:
             self._missing.discard(peer.name)
-            self._journal.note(codes.PEER_ENDED, f"peer {peer.name}", f"{peer.name} has ended in order", now)
+            reason = f": {peer.farewell}" if peer.farewell else ""
+            self._journal.note(codes.PEER_ENDED, f"peer {peer.name}", f"{peer.name} has ended in order{reason}", now)
         elif holds and peer.name not in self._missing:
             self._missing.add(peer.name)
             self._journal.note(codes.TUNNEL_DOWN, f"peer {peer.name}", _why_down(peer, health), now)

@@ -285,7 +285,8 @@ def _down(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> Finding:
     just ended in order: it is likely being restarted."""
     why = _why_down(peer, snapshot, trend)
     if peer.ended_seconds is not None:
-        words = f"{peer.name} has ended in order, and is not back: {why}"
+        reason = f" ({peer.farewell})" if peer.farewell else ""
+        words = f"{peer.name} has ended in order{reason}, and is not back: {why}"
         if peer.ended_seconds < A_WHILE:
             return Finding(codes.PEER_ENDED, Level.ATTENTION, words)
         return Finding(codes.TUNNEL_DOWN, Level.CRITICAL, words)

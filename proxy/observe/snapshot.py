@@ -231,6 +231,8 @@ class PeerStatus:
     """In words, while the peer drains and takes no new connections; otherwise empty."""
     ended_seconds: float | None
     """How long ago the peer ended in order, until it is back; otherwise null."""
+    farewell: str
+    """Why it ended in order, the last time that it did, in its own words; empty if it never did."""
     streams: int
     """Live streams."""
     unacked_bytes: int

@@ -196,9 +196,16 @@ def test_a_store_in_memory_needs_no_disk(east: SiteConfig) -> None:
     assert only(list(disk(east, None))).level is Level.OK
 
 
-@pytest.mark.parametrize("facts", [room(10 * GIB), room(GIB, used=9 * GIB), room(0, used=11 * GIB)])
+@pytest.mark.parametrize("facts", [room(10 * GIB), room(GIB, used=9 * GIB), room(0, used=10 * GIB)])
 def test_a_disk_with_room(west: SiteConfig, facts: Disk) -> None:
     assert only(list(disk(west, facts))).level is Level.OK
+
+
+def test_a_store_that_will_be_made_smaller(west: SiteConfig) -> None:
+    """Before it is: a digit too few is told while nothing is lost yet."""
+    finding = only(list(disk(west, room(0, used=11 * GIB))))
+    assert finding.level is Level.ATTENTION
+    assert finding.found.endswith("holds 11 GiB: the next start drops what is beyond 10 GiB")
 
 
 def test_a_disk_that_is_full_before_the_store_is(west: SiteConfig) -> None:

@@ -62,6 +62,7 @@ def peer(**changes: Any) -> PeerStatus:
         "other_congestion_control": "",
         "drains": "",
         "ended_seconds": None,
+        "farewell": "",
         "ended_streams": {},
         "refused_streams": {"unreachable": 0, "not_exported": 0},
         "refusals": [],

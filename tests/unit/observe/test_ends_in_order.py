@@ -15,7 +15,13 @@ from tests.unit.observe.watched import Site
 
 def ended(**changes: Any) -> Snapshot:
     """Of a site whose peer has ended in order."""
-    announced: dict[str, Any] = {"state": "connecting", "streams": 0, "shutdowns": 1, "ended_seconds": 1.0}
+    announced: dict[str, Any] = {
+        "state": "connecting",
+        "streams": 0,
+        "shutdowns": 1,
+        "ended_seconds": 1.0,
+        "farewell": "the site shuts down",
+    }
     return changed(peers=[down(**announced | changes)])
 
 
@@ -34,8 +40,9 @@ def test_a_peer_that_ends_in_order_is_given_time_to_come_back() -> None:
     for seconds in (1.0, 599.0):
         site.pass_(ended(ended_seconds=seconds), 3)
         assert (site.level, site.reasons) == (Level.ATTENTION, ["IST-115"])
-        assert site.words == "west has ended in order, and is not back: reset by peer"
+        assert site.words == "west has ended in order (the site shuts down), and is not back: reset by peer"
     assert site.told == ["IST-101", "IST-115"]
+    assert [event.words for event in site.said("IST-115")] == ["west has ended in order: the site shuts down"]
     site.pass_(ended(ended_seconds=600.0), 3)
     assert (site.level, site.reasons) == (Level.CRITICAL, ["IST-102"])
     assert site.told == ["IST-101", "IST-115", "IST-102"]
