@@ -39,7 +39,8 @@ ANSWER_SECONDS = 30.0
 """All three are long enough for a machine that others keep busy."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 0.1
 """Seconds between two questions to a site; they grow with the time that has been waited."""
-_TICKS = os.sysconf("SC_CLK_TCK")
+TICK = 1 / os.sysconf("SC_CLK_TCK")
+"""Seconds by which the kernel counts CPU time: what takes less may seem to take none."""
 TAIL_LINES = 20
 LOWEST_PORT, PORTS = 10_000, 22_000
 """Below those that Linux gives to outgoing connections (from 32768)."""
@@ -166,7 +167,7 @@ class Site:
     def cpu_seconds(self) -> float:
         """CPU time that the process has used so far (proc(5), stat: utime and stime)."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
+        return (int(fields[11]) + int(fields[12])) * TICK
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal, if the process lives."""

@@ -29,7 +29,7 @@ from bench.goals import Goal, goal_table
 from bench.machine import machine_facts, machine_text, warn_if_busy
 from bench.processes import Process, next_line, own, talking
 from bench.programs import file_to_write, measured, tell, told, whole
-from bench.sites import Pair, Site, room_for
+from bench.sites import TICK, Pair, Site, room_for
 from bench.tables import plain_table
 from proxy.config.units import show_size
 from proxy.errors import ExitCode
@@ -97,7 +97,7 @@ class Comparison:
         before = pair.cpu_seconds()
         run = load.run(file, pair.forwards["array"], sink, load.Shape())
         self.identical = self.identical and run.identical
-        return run.rate, (pair.cpu_seconds() - before) * (1 << 30) / run.bytes
+        return run.rate, max(pair.cpu_seconds() - before, TICK) * (1 << 30) / run.bytes
 
     def goals(self) -> Iterator[Goal]:
         """Goals for medians of ratios, each of two transfers in a row, which the machine treated alike."""
