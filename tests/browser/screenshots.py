@@ -50,7 +50,8 @@ def main() -> None:
         sys.exit(f"no pictures: {lacking}")
     given.out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        wan = stack.enter_context(line(Line.of(rate="45Mbit", delay="50ms", loss="0.1%"), seed=1))
+        settings = Line.of(rate="45Mbit", delay="50ms", loss="0.1%", queue="1200KB")  # what BBR may let wait
+        wan = stack.enter_context(line(settings, seed=1))
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="isthmus-")))
         with wan.inside("west"):
             array = stack.enter_context(IscsiTarget(directory, [VOLUME_BYTES] * 2))
