@@ -10,7 +10,8 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,25 +62,34 @@ def main() -> None:
         stack.callback(pair.close)
         pair.prepare()
         pair.start()
-        over = threading.Event()
-        stack.callback(over.set)
-        with wan.inside("east"):
-            begin(over, array, pair.forwards)
+        with wan.inside("east"), load(array, pair.forwards):
             time.sleep(given.seconds)
             take(f"http://127.0.0.1:{pair.east.status_port}/", given.out)
 
 
-def begin(over: threading.Event, array: IscsiTarget, forwards: dict[str, Address]) -> None:
-    """Load in threads: volumes over iSCSI, and what does not reduce, as if it were encrypted."""
-    for unit in (1, 2):
-        threading.Thread(target=write, args=(over, array, unit, forwards["replication"]), daemon=True).start()
+@contextmanager
+def load(array: IscsiTarget, forwards: dict[str, Address]) -> Iterator[None]:
+    """Load in threads: volumes over iSCSI, and what does not reduce, as if it were encrypted. It has ended when this is
+    left, since qemu-img would dial a site that is gone for ever."""
+    over = threading.Event()
     encrypted = Dataset("encrypted", 16 * MIB, seed=99)
 
     def send() -> None:
         while not over.is_set():
             replicate(Dataset("encrypted", encrypted.size, seed=int(time.monotonic())), forwards["encrypted"])
 
-    threading.Thread(target=send, daemon=True).start()
+    threads = [threading.Thread(target=send, daemon=True)]
+    for unit in (1, 2):
+        arguments = over, array, unit, forwards["replication"]
+        threads.append(threading.Thread(target=write, args=arguments, daemon=True))
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
 
 
 def write(over: threading.Event, array: IscsiTarget, unit: int, forward: Address) -> None:
@@ -91,11 +101,12 @@ def write(over: threading.Event, array: IscsiTarget, unit: int, forward: Address
             volume.flush()
             number += 1
             for _ in range(PASSES):
+                if over.is_set():
+                    return
                 try:
                     copy_volume(Path(volume.name), array.url(unit, forward))
                 except ArrayFailure as error:
-                    if not over.is_set():
-                        print(error, file=sys.stderr)
+                    print(error, file=sys.stderr)
                     return
 
 
