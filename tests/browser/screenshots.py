@@ -10,8 +10,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from bench.sites import ROOT, Address, Pair
 from bench.wan import Line, line
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
 from tests.browser.window import PATIENCE_MS, Window
+from tests.meanwhile import meanwhile
 
 MIB = 1 << 20
 VOLUME_BYTES = 48 * MIB
@@ -67,29 +68,16 @@ def main() -> None:
             take(f"http://127.0.0.1:{pair.east.status_port}/", given.out)
 
 
-@contextmanager
-def load(array: IscsiTarget, forwards: dict[str, Address]) -> Iterator[None]:
-    """Load in threads: volumes over iSCSI, and what does not reduce, as if it were encrypted. It has ended when this is
-    left, since qemu-img would dial a site that is gone for ever."""
-    over = threading.Event()
-    encrypted = Dataset("encrypted", 16 * MIB, seed=99)
+def load(array: IscsiTarget, forwards: dict[str, Address]) -> AbstractContextManager[None]:
+    """Volumes over iSCSI, and what does not reduce, as if it were encrypted. It has ended when this is left, since
+    qemu-img would dial a site that is gone for ever."""
 
-    def send() -> None:
+    def send(over: threading.Event) -> None:
         while not over.is_set():
-            replicate(Dataset("encrypted", encrypted.size, seed=int(time.monotonic())), forwards["encrypted"])
+            replicate(Dataset("encrypted", 16 * MIB, seed=int(time.monotonic())), forwards["encrypted"])
 
-    threads = [threading.Thread(target=send, daemon=True)]
-    for unit in (1, 2):
-        arguments = over, array, unit, forwards["replication"]
-        threads.append(threading.Thread(target=write, args=arguments, daemon=True))
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join()
+    writes = [partial(write, array=array, unit=unit, forward=forwards["replication"]) for unit in (1, 2)]
+    return meanwhile(send, *writes)
 
 
 def write(over: threading.Event, array: IscsiTarget, unit: int, forward: Address) -> None:

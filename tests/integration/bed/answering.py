@@ -9,8 +9,10 @@ import http.client
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 
 from bench.sites import Site
+from tests.meanwhile import meanwhile
 
 LATEST = 4.5
 """Seconds an answer may take: less than what stalls in these tests, and more than a busy machine stands still for."""
@@ -20,23 +22,13 @@ _PAUSE = 0.1
 @contextlib.contextmanager
 def answering(*sites: Site) -> Iterator[None]:
     """Ask each site for /healthz again and again meanwhile; all have to say in time that they are ready."""
-    over = threading.Event()
     wrong: list[str] = []
-    threads = [
-        threading.Thread(target=_ask, args=(site, over, wrong), name=f"asks {site.name}", daemon=True) for site in sites
-    ]
-    for thread in threads:
-        thread.start()
-    try:
+    with meanwhile(*(partial(_ask, site, wrong) for site in sites)):
         yield
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join()
     assert not wrong, wrong
 
 
-def _ask(site: Site, over: threading.Event, wrong: list[str]) -> None:
+def _ask(site: Site, wrong: list[str], over: threading.Event) -> None:
     while not over.wait(_PAUSE):
         began = time.monotonic()
         try:

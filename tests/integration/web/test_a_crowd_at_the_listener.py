@@ -11,6 +11,7 @@ from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Array, receipt, send, whole
 from tests.integration.bed.sites import Bed
 from tests.integration.peers.stage import watch_memory
+from tests.meanwhile import meanwhile
 from tests.patience import PATIENCE
 
 SIZE = 8 << 20
@@ -26,31 +27,26 @@ MOST_GROWTH = 96 << 20
 def crowd(site: Site) -> Iterator[None]:
     """Silent ones, half requests, viewers that never read; and some who ask without end and read nothing, again and
     again."""
-    over, ends = threading.Event(), list[socket.socket]()
+    ends = list[socket.socket]()
 
-    def flood() -> None:
+    def flood(over: threading.Event) -> None:
         while not over.is_set():
             with contextlib.suppress(OSError), connect(site) as connection:
                 connection.settimeout(1)
                 connection.sendall(FLOOD)
                 over.wait(0.05)
 
-    threads = [threading.Thread(target=flood, daemon=True) for _ in range(3)]
     for number in range(CROWD):
         with contextlib.suppress(OSError):
             end = connect(site)
             ends.append(end)
             end.sendall((b"", HALF, LIVE)[number % 3] or b"G")
-    for thread in threads:
-        thread.start()
     try:
-        yield
+        with meanwhile(flood, flood, flood):
+            yield
     finally:
-        over.set()
         for end in ends:
             end.close()
-        for thread in threads:
-            thread.join(PATIENCE)
 
 
 def connect(site: Site) -> socket.socket:
