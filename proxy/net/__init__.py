@@ -20,8 +20,8 @@ everything in that class is to be called on the event loop's thread. A tour by t
   `proxy.protocol`. `dialler` and `door` bring up a `lane`, `handshake` says why one failed, `long_packets` judges
   whether packets of full size pass. `lanes`, `lane_count` and `loss` decide how many lanes there are, and what each
   gets; `outlet` decides how little of that the kernel is given. `renewing`, `steadying` and `unpaused` keep BBR from
-  pausing. `shares` holds what forwards and exports are granted. `misses` asks for chunks that the peer referred to and
-  that are missing here, `fills` sends those that the peer asks for.
+  pausing, and from forgetting the line. `shares` holds what forwards and exports are granted. `misses` asks for
+  chunks that the peer referred to and that are missing here, `fills` sends those that the peer asks for.
 - **Why slow.** `waits` times what a relay waits for, `lookout` judges that for a peer. **Volumes.** `tally` counts what
   one iSCSI connection reads and writes.
 - **Other commands.** `inquiry` asks a running site, `holders` finds who listens on a port, `probing` tries to reach

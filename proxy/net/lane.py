@@ -318,16 +318,20 @@ class Lane(asyncio.BufferedProtocol):
             self._last_info = tcp_info(connection) or self._last_info
         return self._last_info
 
-    def unpause(self, now: float, *, light: bool, calm: bool) -> None:
-        """Once a second: keep BBR from pausing on this lane (renewing.py, steadying.py).
+    def unpause(self, now: float, *, light: bool, calm: bool, capped: bool) -> None:
+        """Once a second: keep BBR from pausing on this lane (renewing.py, steadying.py), and from forgetting the line.
 
-        `light`: the lane is for what is urgent, or under a cap. `calm`: nothing urgent has gone lately, so a lane for
-        bulk may be spared the pauses, too.
+        `light`: the lane is for what is urgent. `calm`: nothing urgent has gone lately, so a lane for bulk may be
+        spared the pauses, too; and so may one that may be under a cap (`capped`).
         """
         if self._transport is None or self._lost or self.congestion_control != BBR:
             return
         unpaused, info = self._unpaused, self.tcp_info()
-        self.congestion_control = unpaused.light(info, now) if light else unpaused.bulk(info, now, calm)
+        held = self._outlet.held(now)
+        if light:
+            self.congestion_control = unpaused.light(info, now)
+        else:
+            self.congestion_control = unpaused.bulk(info, now, calm=calm, capped=capped, held=held)
 
     def carry(self, mark: int) -> None:
         """Have the packets carry that DSCP mark."""

@@ -184,7 +184,7 @@ class Lanes:
         for lane in self:
             is_express = lane.number in express
             lane.stand_apart(not is_express and lane.mark in divided, late=late)
-            lane.unpause(now, light=scheduler.capped or is_express, calm=calm)
+            lane.unpause(now, light=is_express, calm=calm, capped=scheduler.capped)
 
     def _wish(self, wanted: int) -> None:
         """Tell the tunnel that this side needs so many lanes of each mark."""

@@ -93,6 +93,8 @@ class Outlet:
         self._left = 0  # bytes that the kernel may still be given: when it was last asked, less what was written since
         self.watching = False
         """`room` has said 0, and that has not changed."""
+        self._began = self._told = self._loop.time()  # when watching began, and when `held` was last asked
+        self._watched = 0.0  # seconds of watching since then
         self._resize(_UNKNOWN)
 
     def wrote(self, n: int) -> None:
@@ -108,6 +110,7 @@ class Outlet:
         if self._left > self.size // 4:
             return self._left
         self.watching = True
+        self._began = self._loop.time()
         self._loop.add_writer(self._socket.fileno(), self._writable)
         return 0
 
@@ -116,6 +119,14 @@ class Outlet:
         if rate:
             self._resize(self.portion.fitting(rate, pace, self._loop.time(), pauses=window <= PAUSED))
         self._left = self.size - unsent - buffered
+
+    def held(self, now: float) -> bool:
+        """True if for half of the time since the last call, or more, there was no room."""
+        if self.watching:
+            self._count(now)
+        held = self._watched >= (now - self._told) / 2
+        self._told, self._watched = now, 0.0
+        return held
 
     def close(self) -> None:
         """Watch no more."""
@@ -129,7 +140,12 @@ class Outlet:
     def _stop(self) -> None:
         if self.watching:
             self.watching = False
+            self._count(self._loop.time())
             self._loop.remove_writer(self._socket.fileno())
+
+    def _count(self, now: float) -> None:
+        self._watched += now - self._began
+        self._began = now
 
     def _resize(self, size: int) -> None:
         """Change `size`, here and in the kernel, but only if the change matters: rates waver."""

@@ -1,10 +1,16 @@
-"""Spares lanes that carry bulk BBR's pauses as well, which cost 0.3 s in ten, and more on longer lines.
+"""Begins BBR anew on lanes that carry bulk, under a ceiling, where it pauses, forgets, or seeks in vain.
 
 BBR pauses to measure the round trip without its own queue, if it has seen no lower one for ten seconds (Linux,
-tcp_bbr.c, PROBE_RTT). If BBR is begun anew, it takes instead the lowest round trip that the kernel has seen in some
-minutes, and seeks the line's rate again. It would do so at nearly three times that rate, and fill the line's queue. So
-until it has found the rate, which takes three round trips, BBR is given a ceiling at the rate that it knew before, and
-sends on as it did. Where the round trip has become much longer BBR is not begun anew: it needs a pause to see that.
+tcp_bbr.c, PROBE_RTT). That costs 0.3 s in ten, and more on longer lines. If BBR is begun anew, it takes instead the
+lowest round trip that the kernel has seen in some minutes, and seeks the line's rate again. It would do so at nearly
+three times that rate, and fill the line's queue. So until it has found the rate, which takes three round trips, BBR is
+given a ceiling at the rate that it knew before, and sends on as it did. Where the round trip has become much longer BBR
+is not begun anew: it needs a pause to see that.
+
+BBR forgets the rate if there is little to send and packets are lost: what it sends in the round trip after a loss
+counts as all that the line takes, three times suffice if it seeks, and later it regains no more than a quarter in eight
+round trips. So this remembers the rate, and when BBR knows less than half of it, begins it anew under a ceiling at the
+rate that is remembered. If BBR finds as little again though there was more to send, the line has become slower.
 
 At the beginning, too, BBR may seek for long: round trips in which it ran out of data do not count, and on a fast line
 it runs out in most of them, since nobody gives it three times the line's rate. Then a ceiling a little above the rate
@@ -12,6 +18,7 @@ that BBR knows keeps it busy: three round trips later it seeks no more, or it ha
 """
 
 from enum import Enum, auto
+from typing import NamedTuple
 
 from proxy.net.tcpinfo import PAUSED, Bbr, TcpInfo
 
@@ -19,7 +26,7 @@ EVERY = 6.0
 """Seconds after which BBR is begun anew. With the time in which BBR finds the rate again, and a loop that is late, that
 is still less than the ten seconds after which it pauses."""
 CEILING = 0.99
-"""The ceiling when BBR is begun anew, as part of the rate that BBR knows: what it sends by itself between probes."""
+"""The ceiling when BBR is begun anew, as part of the rate that it has known: what it sends by itself between probes."""
 SEEKING = 2.0
 """BBR counts as seeking the line's rate while it sends at so many times the rate that it knows, or more."""
 ROOM = 1.35
@@ -32,6 +39,10 @@ _PATIENCE = 3.0
 _BUSY = 0.8
 """A lane that sends less than this part of the rate that BBR knows may not be held up by the line, and BBR would seek
 for long there."""
+_FORGOTTEN = 0.5
+"""BBR has forgotten the rate if it knows less than this part of it."""
+_IDLE = 64 << 10
+"""Who sends fewer bytes in a second finds no rate, unless something has to wait."""
 _LONGER = 1.5
 """A round trip of more than so many times the lowest one is not due to BBR's own queue."""
 
@@ -41,56 +52,89 @@ class Act(Enum):
 
     NOTHING = auto()
     BEGIN = auto()
-    """Set the ceiling, and begin BBR anew."""
+    """Set the ceiling, or take it away if there is none, and begin BBR anew."""
     LIMIT = auto()
-    """Set a ceiling with some room."""
+    """Set the ceiling."""
     LIFT = auto()
     """Take the ceiling away."""
+
+
+class Use(NamedTuple):
+    """How the lane has been used since the last call."""
+
+    calm: bool
+    """Nothing but bulk waits in the line's queue."""
+    held: bool
+    """For half of the time at least, the line held up what there was to send."""
+    renews: bool
+    """BBR is to be begun anew whatever it knows."""
 
 
 class Steadying:
     """Decides for one lane. `act` is called once a second."""
 
     def __init__(self, now: float) -> None:
+        self.ceiling: int | None = None
+        """Bytes a second that the lane may send at most; None: there is no ceiling."""
         self._since = now  # when BBR was begun, or had found the rate again
-        self._under_ceiling = False
         self._until = float("inf")  # when the ceiling is lifted at the latest
         self._seeks_again = 0.0  # before that time no ceiling is set because BBR seeks
+        self._line = 0  # the rate that the line takes, as far as BBR has ever found; 0: it has not
+        self._sought = True  # BBR had not found the rate when last seen
         self._known = 0  # the rate that BBR knew at the last call
         self._sent = 0
         self._asked = now
 
-    def act(self, bbr: Bbr, info: TcpInfo, now: float, calm: bool) -> Act:
-        """What the caller is to do now. `calm`: nothing but bulk waits in the line's queue."""
+    def act(self, bbr: Bbr, info: TcpInfo, now: float, use: Use) -> Act:
+        """What the caller is to do now."""
         sent = info.bytes_sent + info.bytes_retransmitted  # BBR that seeks has much to send again, but is busy
-        rate = (sent - self._sent) / max(now - self._asked, 0.001)
+        moved, seconds = sent - self._sent, max(now - self._asked, 0.001)
         self._sent, self._asked = sent, now
-        if self._under_ceiling:
+        if info.congestion_window_segments <= PAUSED and not use.renews:
+            return Act.NOTHING  # what BBR was about before the pause it is about after it
+        seeks = bbr.gain >= SEEKING
+        if not seeks and (self._line or use.held or moved >= _IDLE * seconds):
+            self._learn(bbr.rate, use.held)
+        self._sought = seeks
+        if use.renews or (not seeks and self._forgotten(bbr.rate) and not _longer(info)):
+            return self._begin(self._line, now)
+        if self.ceiling is not None:
             return self._lift(bbr, now)
         grows, self._known = bbr.rate > _GROWTH * self._known, bbr.rate
-        if rate < _BUSY * bbr.rate:
+        if moved < _BUSY * bbr.rate * seconds:
             return Act.NOTHING
-        if bbr.gain >= SEEKING:
-            return Act.NOTHING if grows or now < self._seeks_again else self._ceiling(Act.LIMIT, now + _PATIENCE)
-        if not calm or now < self._since + EVERY or not _settled(bbr, info):
+        if seeks:
+            return Act.NOTHING if grows or now < self._seeks_again else self._limit(int(ROOM * bbr.rate), now)
+        if not use.calm or now < self._since + EVERY or _longer(info):
             return Act.NOTHING
-        return self._ceiling(Act.BEGIN, float("inf"))
+        return self._begin(bbr.rate, now)
 
-    def _ceiling(self, act: Act, until: float) -> Act:
-        self._under_ceiling, self._until = True, until
-        return act
+    def _learn(self, rate: int, held: bool) -> None:
+        """BBR has found that rate. It has found less than before only if there was more to send."""
+        self._line = rate if self._sought and held else max(self._line, rate)
+
+    def _forgotten(self, rate: int) -> bool:
+        """True if BBR has settled for less than the line takes, or before it can have found that."""
+        return rate < _FORGOTTEN * self._line or not self._line
+
+    def _begin(self, rate: int, now: float) -> Act:
+        self.ceiling, self._until = int(CEILING * rate) or None, float("inf")
+        self._since, self._known, self._sought = now, rate, True
+        return Act.BEGIN
+
+    def _limit(self, ceiling: int, now: float) -> Act:
+        self.ceiling, self._until = ceiling, now + _PATIENCE
+        return Act.LIMIT
 
     def _lift(self, bbr: Bbr, now: float) -> Act:
         """Lift the ceiling when BBR has found the rate, which it does within three round trips if the ceiling keeps it
         busy; or when the rate grows, or the time is up, for then the ceiling is of no use."""
         if bbr.gain >= SEEKING and bbr.rate <= _GROWTH * self._known and now < self._until:
             return Act.NOTHING
-        self._under_ceiling, self._since, self._seeks_again = False, now, now + EVERY
+        self.ceiling, self._since, self._seeks_again = None, now, now + EVERY
         return Act.LIFT
 
 
-def _settled(bbr: Bbr, info: TcpInfo) -> bool:
-    """True if BBR has found the line's rate, and the line is as it was."""
-    pauses = info.congestion_window_segments <= PAUSED
-    longer = info.round_trip_seconds > _LONGER * info.least_round_trip_seconds
-    return bbr.gain < SEEKING and not pauses and not longer
+def _longer(info: TcpInfo) -> bool:
+    """True if the line has become longer: then BBR has to see that in a pause."""
+    return info.round_trip_seconds > _LONGER * info.least_round_trip_seconds

@@ -4,8 +4,8 @@ import socket
 
 from proxy.net.renewing import Renewing
 from proxy.net.sockets import BBR, begin_bbr_anew, limit_pace
-from proxy.net.steadying import CEILING, ROOM, Act, Steadying
-from proxy.net.tcpinfo import Bbr, TcpInfo, bbr_info
+from proxy.net.steadying import Act, Steadying, Use
+from proxy.net.tcpinfo import TcpInfo, bbr_info
 
 
 class Unpaused:
@@ -21,23 +21,24 @@ class Unpaused:
         self._limited = False
 
     def light(self, info: TcpInfo, now: float) -> str:
-        """The lane is for urgent frames, or under a cap, so it does not fill the line (it may have until now)."""
+        """The lane is for urgent frames, so it does not fill the line (it may have until now)."""
         self._limit(None)
         return begin_bbr_anew(self._connection) if self._renewing.due(info, now) else BBR
 
-    def bulk(self, info: TcpInfo, now: float, calm: bool) -> str:
-        """The lane is for bulk. `calm`: nothing urgent has gone lately."""
+    def bulk(self, info: TcpInfo, now: float, *, calm: bool, capped: bool, held: bool) -> str:
+        """The lane is for bulk. `calm`: nothing urgent has gone lately; `capped`: it may be under a cap; `held`: most
+        of the time the line held up what there was to send."""
         bbr = bbr_info(self._connection)
-        return BBR if bbr is None else self._do(self._steadying.act(bbr, info, now, calm), bbr)
+        if bbr is None:
+            return BBR
+        renews = capped and self._renewing.due(info, now)
+        return self._do(self._steadying.act(bbr, info, now, Use(calm, held, renews)))
 
-    def _do(self, act: Act, bbr: Bbr) -> str:
-        used = BBR
-        if act is Act.BEGIN:
-            self._limit(int(CEILING * bbr.rate))
-            used = begin_bbr_anew(self._connection)
-        if act is Act.LIMIT:
-            self._limit(int(ROOM * bbr.rate))
-        if act is Act.LIFT or used != BBR:
+    def _do(self, act: Act) -> str:
+        if act is not Act.NOTHING:
+            self._limit(self._steadying.ceiling)
+        used = begin_bbr_anew(self._connection) if act is Act.BEGIN else BBR
+        if used != BBR:
             self._limit(None)
         return used
 

@@ -316,7 +316,7 @@ class Link:
     def stand_apart(self, apart: bool, *, late: bool) -> None:
         pass
 
-    def unpause(self, now: float, *, light: bool, calm: bool) -> None:
+    def unpause(self, now: float, *, light: bool, calm: bool, capped: bool) -> None:
         pass
 
 

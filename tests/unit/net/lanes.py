@@ -31,6 +31,7 @@ class FakeLane:
     written: list[bytes] = field(default_factory=list)
     light: bool = False
     calm: bool = False
+    capped: bool = False
 
     up, silent, grain = True, False, 16 << 10
 
@@ -43,8 +44,8 @@ class FakeLane:
     def tcp_info(self) -> TcpInfo:
         return self.info
 
-    def unpause(self, now: float, *, light: bool, calm: bool) -> None:
-        self.light, self.calm = light, calm
+    def unpause(self, now: float, *, light: bool, calm: bool, capped: bool) -> None:
+        self.light, self.calm, self.capped = light, calm, capped
 
     def stand_apart(self, apart: bool, *, late: bool) -> None:
         pass

@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
-from unittest.mock import MagicMock
+from unittest.mock import MagicMock, call
 
 import pytest
 
 from proxy.net import lane as lanes
 from proxy.net.lane import LONG, READ_OVER, Lane
 from proxy.net.rounds import LONGEST, Rounds
+from proxy.net.sockets import BBR
 from proxy.protocol.codes import CloseCode, FrameType
 from proxy.protocol.errors import PeerError
 from proxy.protocol.frames import encode_close
@@ -301,6 +302,18 @@ def test_long_pieces_are_not_copied_and_short_ones_are_no_record_each(stage: Sta
     assert given == [head, payload, head + short + head, payload]
     assert given[1] is payload
     assert given[3] is payload
+
+
+@pytest.mark.parametrize("light", [True, False])
+def test_what_keeps_bbr_from_pausing_is_told_how_the_lane_is_used(stage: Stage, light: bool) -> None:
+    lane: Any = stage.lane
+    lane.congestion_control = BBR
+    lane.unpause(5.0, light=light, calm=False, capped=True)
+    told = lane._unpaused.light if light else lane._unpaused.bulk
+    assert lane.congestion_control is told.return_value
+    if not light:
+        held = lane._outlet.held.return_value
+        assert told.call_args == call(lane._last_info, 5.0, calm=False, capped=True, held=held)
 
 
 def test_one_whose_connection_has_failed_takes_nothing_before_it_hears_of_that(stage: Stage) -> None:

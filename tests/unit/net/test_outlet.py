@@ -1,9 +1,12 @@
 """How much a lane's kernel may hold: little, plenty once BBR has found the line and does not know it yet."""
 
+import asyncio
+
 import pytest
 
-from proxy.net.outlet import LEAST, MOST, MOST_APART, PLENTY, SECONDS, SECONDS_APART, Portion
+from proxy.net.outlet import LEAST, MOST, MOST_APART, PLENTY, SECONDS, SECONDS_APART, Outlet, Portion
 from proxy.net.tcpinfo import sending, tcp_info
+from tests.unit.net.loop import Clock
 from tests.unit.net.tcp import tcp_pair
 
 RATE = 5_400_000
@@ -80,6 +83,37 @@ def test_bounds(pace: int) -> None:
         assert LEAST <= portion.fitting(1, pace, now) <= LEAST
     for now in range(3, 6):
         assert MOST <= portion.fitting(10**10, pace * 10**10, now) <= PLENTY
+
+
+def test_for_how_long_there_was_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    asyncio.run(no_room(monkeypatch, Clock()))
+
+
+async def no_room(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+    """Nobody reads at the other end, until everything is read."""
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", clock)
+    again = asyncio.Event()
+    with tcp_pair() as (near, far):
+        near.setblocking(False)
+        outlet = Outlet(near, again.set)
+
+        def held(seconds: float) -> bool:
+            clock.now += seconds
+            return outlet.held(clock.now)
+
+        assert not held(2.0)
+        clock.now += 3.0
+        while outlet.room(0):
+            outlet.wrote(near.send(bytes(outlet.size)))
+        assert not held(2.0), "for two seconds of five"
+        assert held(1.0), "all the time"
+        clock.now += 1.0
+        while not again.is_set():
+            far.recv(1 << 20)
+            await asyncio.sleep(0)
+        assert held(1.0), "for one second of two"
+        assert not held(0.1)
+        outlet.close()
 
 
 def test_what_the_kernel_says() -> None:

@@ -94,17 +94,18 @@ async def calm_or_not() -> None:
     assert not lane.calm, "a cap is to be even"
 
 
-def test_under_a_cap_every_lane_is() -> None:
+def test_under_a_cap_every_lane_is_told() -> None:
     asyncio.run(under_a_cap())
 
 
 async def under_a_cap() -> None:
     tunnel, one, other = IdleTunnel(), FakeLane(1), FakeLane(2)
     lanes = lanes_of(tunnel, one, other)
-    tunnel.scheduler.account(Share("forward", maximum=1e6))
     lanes.sample(1.0)
-    assert one.light
-    assert other.light
+    assert [one.capped, other.capped] == [False, False]
+    tunnel.scheduler.account(Share("forward", maximum=1e6))
+    lanes.sample(2.0)
+    assert [one.capped, other.capped] == [True, True]
 
 
 @pytest.fixture

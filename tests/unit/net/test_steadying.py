@@ -1,13 +1,17 @@
-"""BBR on a lane for bulk is begun anew, under a ceiling that is taken away again, where that changes nothing."""
+"""BBR on a lane for bulk is begun anew, under a ceiling that is taken away again: where that changes nothing, and where
+it has forgotten the rate.
+"""
 
 import socket
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from unittest.mock import MagicMock
 
 import pytest
 
 from proxy.net import unpaused
 from proxy.net.sockets import BBR, choose_congestion_control, limit_pace
-from proxy.net.steadying import EVERY, Act, Steadying
+from proxy.net.steadying import CEILING, EVERY, Act, Steadying, Use
 from proxy.net.tcpinfo import Bbr, TcpInfo, bbr_info
 from proxy.net.unpaused import Unpaused
 from tests.unit.net.tcp import tcp_pair
@@ -42,7 +46,8 @@ class Line:
             self.now += 1.0
             self.info = replace(self.info, bytes_sent=self.info.bytes_sent + self.rate)
             seeks = len(self.begun) > len(self.lifted) and self.now < self.begun[-1] + self.seeks
-            act = self.steadying.act(Bbr(RATE, SEEKS if seeks else self.gain), self.info, self.now, self.calm)
+            bbr = Bbr(RATE, SEEKS if seeks else self.gain)
+            act = self.steadying.act(bbr, self.info, self.now, Use(self.calm, self.rate >= RATE, renews=False))
             if act is Act.BEGIN:
                 self.begun.append(self.now)
             elif act is Act.LIFT:
@@ -55,7 +60,7 @@ def test_bulk_is_always_in_time(gain: float) -> None:
     line.run(100)
     times = [100.0, *line.begun]
     assert len(times) > 10
-    assert all(EVERY <= after - before < BBR_WAITS for before, after in zip(times, line.begun, strict=False))
+    assert all(EVERY <= after - before < BBR_WAITS for before, after in pairwise(times))
     assert line.lifted == [at + line.seeks for at in line.begun][: len(line.lifted)]
     assert len(line.lifted) >= len(line.begun) - 1
 
@@ -71,16 +76,18 @@ def test_the_ceiling_stays_until_the_rate_is_found() -> None:
     [
         Line(gain=SEEKS),
         Line(rate=RATE // 2),
-        Line(rate=0),
         Line(info=TcpInfo(2 * ROUND_TRIP, ROUND_TRIP, 776, 1448)),
         Line(info=TcpInfo(ROUND_TRIP, ROUND_TRIP, 4, 1448)),
         Line(calm=False),
     ],
-    ids=["seeks", "waits for its source", "idle", "the line has become longer", "pauses", "urgent traffic"],
+    ids=["seeks", "waits for its source", "the line has become longer", "pauses", "urgent traffic"],
 )
 def test_left_alone(line: Line) -> None:
     line.run(100)
     assert line.begun == []
+
+
+BUSY = Use(calm=False, held=True, renews=False)
 
 
 def seeking(rates: list[int], sent: float = 1.0) -> list[Act]:
@@ -89,7 +96,7 @@ def seeking(rates: list[int], sent: float = 1.0) -> list[Act]:
     for now, rate in enumerate(rates, 1):
         total += int(sent * rate)
         info = TcpInfo(ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=total)
-        acts.append(steadying.act(Bbr(rate, SEEKS), info, float(now), calm=False))
+        acts.append(steadying.act(Bbr(rate, SEEKS), info, float(now), BUSY))
     return acts
 
 
@@ -115,7 +122,7 @@ def test_who_loses_half_of_it_is_busy() -> None:
     for now in (1, 2):
         half = now * RATE // 2
         info = TcpInfo(ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=half, bytes_retransmitted=half)
-        acts.append(steadying.act(Bbr(RATE, SEEKS), info, float(now), calm=False))
+        acts.append(steadying.act(Bbr(RATE, SEEKS), info, float(now), BUSY))
     assert acts == [NOTHING, LIMIT]
 
 
@@ -124,7 +131,7 @@ def test_who_has_found_the_rate_has_none() -> None:
     acts = []
     for now, gain in enumerate((SEEKS, SEEKS, CRUISES), 1):
         info = TcpInfo(ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=now * RATE)
-        acts.append(steadying.act(Bbr(RATE, gain), info, float(now), calm=False))
+        acts.append(steadying.act(Bbr(RATE, gain), info, float(now), BUSY))
     assert acts == [NOTHING, LIMIT, LIFT]
 
 
@@ -134,6 +141,133 @@ def test_a_ceiling_is_lifted_whoever_comes_meanwhile() -> None:
     line.calm = False
     line.run(100)
     assert (line.begun, line.lifted) == ([106.0], [109.0])
+
+
+@dataclass
+class Lane:
+    """A lane that is asked each second, and what BBR knew each time."""
+
+    now: float = 0.0
+    sent: int = 0
+
+    def __post_init__(self) -> None:
+        self.steadying = Steadying(self.now)
+
+    def sees(
+        self, rate: int, gain: float = CRUISES, *, sent: int | None = None, renews: bool = False, window: int = 776
+    ) -> Act:
+        """A second in which `sent` bytes went, by default as many as BBR lets go; then it was the line that held up."""
+        self.now += 1.0
+        self.sent += rate if sent is None else sent
+        info = TcpInfo(ROUND_TRIP, ROUND_TRIP, window, 1448, bytes_sent=self.sent)
+        return self.steadying.act(Bbr(rate, gain), info, self.now, Use(False, sent is None, renews))
+
+    def ceiling(self) -> int | None:
+        return self.steadying.ceiling
+
+
+LITTLE = RATE // 10
+UNDER_THE_LINE = int(CEILING * RATE)
+
+
+def forgetful() -> Lane:
+    """BBR has found the rate, then little was sent, and now it has forgotten."""
+    lane = Lane()
+    assert lane.sees(RATE) is NOTHING
+    assert [lane.sees(RATE, sent=LITTLE) for _ in range(20)] == [NOTHING] * 20
+    assert lane.sees(LITTLE, sent=LITTLE) is Act.BEGIN
+    assert lane.ceiling() == UNDER_THE_LINE
+    return lane
+
+
+def test_who_forgets_seeks_again_below_what_it_knew() -> None:
+    """For as long as little is sent. The burst then finds the rate, and nothing holds it up any more."""
+    lane = forgetful()
+    assert [lane.sees(LITTLE, SEEKS, sent=LITTLE) for _ in range(60)] == [NOTHING] * 60
+    assert lane.ceiling() == UNDER_THE_LINE
+    assert lane.sees(RATE, SEEKS) is NOTHING
+    assert lane.sees(RATE) is LIFT
+    assert lane.ceiling() is None
+    assert lane.sees(RATE) is NOTHING
+
+
+def test_a_pause_is_no_find() -> None:
+    lane = forgetful()
+    assert lane.sees(LITTLE, CRUISES, sent=LITTLE, window=4) is NOTHING
+    assert lane.sees(LITTLE, SEEKS, sent=LITTLE) is NOTHING
+    assert lane.ceiling() == UNDER_THE_LINE
+
+
+def test_who_forgets_again_begins_again() -> None:
+    lane = forgetful()
+    assert [lane.sees(LITTLE, sent=LITTLE) for _ in range(5)] == [Act.BEGIN] * 5
+    assert lane.ceiling() == UNDER_THE_LINE
+
+
+def test_a_line_that_has_become_slower_is_seen_once() -> None:
+    """Much waited, and BBR found as little again."""
+    lane = forgetful()
+    assert lane.sees(LITTLE) is LIFT
+    assert [lane.sees(LITTLE) for _ in range(20)] == [NOTHING] * 20
+    assert lane.sees(LITTLE // 3, sent=LITTLE // 3) is Act.BEGIN
+    assert lane.ceiling() == int(CEILING * LITTLE)
+
+
+def test_what_is_held_up_by_what_bbr_has_forgotten_is_no_slower_line() -> None:
+    lane = Lane()
+    lane.sees(RATE)
+    assert lane.sees(LITTLE) is Act.BEGIN
+    assert lane.ceiling() == UNDER_THE_LINE
+
+
+def test_the_ceiling_stays_while_the_rate_is_found_again() -> None:
+    lane = Lane()
+    assert [lane.sees(RATE), lane.sees(RATE * 6 // 10)] == [NOTHING] * 2
+    assert lane.sees(LITTLE, sent=LITTLE) is Act.BEGIN
+    assert [lane.sees(RATE * part // 10, SEEKS) for part in (5, 8, 9)] == [NOTHING] * 3
+
+
+def test_half_the_rate_is_not_forgotten() -> None:
+    lane = Lane()
+    assert [lane.sees(rate) for rate in (RATE, RATE * 51 // 100)] == [NOTHING] * 2
+
+
+def test_who_is_idle_keeps_what_it_knows() -> None:
+    lane = Lane()
+    lane.sees(RATE)
+    assert [lane.sees(RATE, sent=0) for _ in range(20)] == [NOTHING] * 20
+
+
+def test_a_line_that_has_become_longer_is_left_to_bbr() -> None:
+    lane = Lane()
+    lane.sees(RATE)
+    info = TcpInfo(2 * ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=lane.sent + LITTLE)
+    assert lane.steadying.act(Bbr(LITTLE, CRUISES), info, lane.now + 1, Use(False, False, False)) is NOTHING
+
+
+def test_who_sends_next_to_nothing_has_found_nothing() -> None:
+    """Pings, of which some were lost, taught BBR a rate."""
+    lane = Lane()
+    assert [lane.sees(14_000, sent=1_000) for _ in range(3)] == [Act.BEGIN] * 3
+    assert lane.ceiling() is None
+    assert lane.sees(14_000, SEEKS, sent=1_000) is NOTHING
+
+
+def test_a_slow_line_is_no_idle_one() -> None:
+    lane = Lane()
+    assert [lane.sees(14_000) for _ in range(3)] == [NOTHING] * 3
+
+
+def test_under_a_cap_it_begins_below_what_it_knew() -> None:
+    """It may have to go faster than the cap of others, so what it knows is worth something."""
+    lane = Lane()
+    assert lane.sees(LITTLE, SEEKS, sent=LITTLE, renews=True) is Act.BEGIN
+    assert lane.ceiling() is None, "it has found nothing yet"
+    lane.sees(RATE)
+    assert lane.sees(RATE, sent=LITTLE, renews=True) is Act.BEGIN
+    assert lane.ceiling() == UNDER_THE_LINE
+    assert lane.sees(LITTLE, SEEKS, sent=LITTLE, renews=True) is Act.BEGIN
+    assert lane.ceiling() == UNDER_THE_LINE
 
 
 def test_what_the_kernel_does() -> None:
@@ -158,10 +292,23 @@ def test_a_lane_that_becomes_urgent_has_no_ceiling(monkeypatch: pytest.MonkeyPat
     with socket.socket() as connection:
         lane = Unpaused(connection, 0.0)
         busy = TcpInfo(ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=100 * RATE)
-        lane.bulk(busy, 10.0, calm=True)
+        lane.bulk(busy, 10.0, calm=True, capped=False, held=True)
         assert 0 < connection.getsockopt(socket.SOL_SOCKET, 47) < RATE
         lane.light(busy, 11.0)
         assert connection.getsockopt(socket.SOL_SOCKET, 47) in NO_LIMIT
+
+
+@pytest.mark.parametrize("capped", [True, False])
+def test_what_is_hardly_used_is_only_begun_anew_under_a_cap(monkeypatch: pytest.MonkeyPatch, capped: bool) -> None:
+    begin = MagicMock(return_value=BBR)
+    monkeypatch.setattr(unpaused, "bbr_info", lambda connection: Bbr(RATE, CRUISES))
+    monkeypatch.setattr(unpaused, "begin_bbr_anew", begin)
+    with socket.socket() as connection:
+        lane = Unpaused(connection, 0.0)
+        for now in range(1, 11):
+            info = TcpInfo(ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=now * LITTLE)
+            lane.bulk(info, float(now), calm=False, capped=capped, held=False)
+    assert begin.call_count == (2 if capped else 0)
 
 
 def test_another_congestion_control_tells_nothing() -> None:
