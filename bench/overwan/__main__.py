@@ -4,6 +4,7 @@ from bench.cases import Benchmark, Case
 from bench.ending import program
 from bench.overwan import iperf
 from bench.overwan.alone import alone
+from bench.overwan.bursts import bursts
 from bench.overwan.compressible import compressible
 from bench.overwan.fill import fast, fill
 from bench.overwan.outage import outage
@@ -18,6 +19,7 @@ CASES = {
     "fast": Case("Faster lines, likewise, Mb/s (bbr, cubic: iperf3)", fast),
     "compressible": Case("38 % compressible, cold, beside zstd -12 --long and a perfect line", compressible),
     "alone": Case("One of 32 streams goes on while the others rest, Mb/s", alone),
+    "bursts": Case("Bursts after seconds in which little was sent, Mb/s (bbr: plain TCP)", bursts),
     "warm": Case("Warm: medians of seven rounds (0 ms: more over the same line without its delay)", warm),
     "slow-store": Case("What both sites hold, the far one on a hard disk in another order, Mb/s", slow_store),
     "outage": Case("An outage in the middle of a transfer", outage),

@@ -13,7 +13,7 @@ import pytest
 
 from bench.case_results import Results
 from bench.lines import Setting
-from bench.overwan import alone, fill, iperf
+from bench.overwan import alone, bursts, fill, iperf
 from bench.overwan.__main__ import BENCHMARK
 from bench.programs import write
 from bench.sites import environment
@@ -66,6 +66,21 @@ def test_one_that_goes_on_alone_and_a_slow_store_much_shortened(
     if not slow_store["values"]:
         pytest.skip(slow_store["excuse"])
     assert slow_store["values"]["known"] > 0
+
+
+@pytest.mark.root
+def test_two_bursts_much_shortened(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if reason := lacking() or lacking_tun() or iperf.lacking():
+        pytest.skip(reason)
+    monkeypatch.setattr(bursts, "BURSTS", 2)
+    file = tmp_path / "figures.json"
+    done = here(BENCHMARK.run, "--only", "bursts", "--scale", "0.01", "--json", str(file))
+    assert done.returncode == 0, done.stderr
+    [figure] = json.loads(file.read_text())["figures"]["bursts"]
+    assert (figure["what"], figure["identical"]) == ("1 bursts", True)
+    assert 0 < figure["values"]["slowest"] == figure["values"]["mean"]
+    if "bbr" in iperf.offered():
+        assert figure["values"]["bbr"] > 0
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from bench.case_results import Figure, case_table
 from bench.cases import Bench
 from bench.lines import Setting, exhausted
 from bench.load import Run, summary
-from bench.overwan import alone, iperf, outage, shares, slow_store, urgency, warm
+from bench.overwan import alone, bursts, iperf, outage, shares, slow_store, urgency, warm
 from bench.overwan.fill import AS_SHIPPED, CUBIC, judged, settled
 from bench.overwan.fill import Run as Filling
 from bench.overwan.urgency import added, overflow
@@ -87,6 +87,18 @@ def test_one_that_goes_on_alone_is_judged_beside_iperf() -> None:
     assert figure.goals[0].measured == pytest.approx(88.9, rel=0.001)
     assert alone.judged(90e6, 105e6, 900e6, True).met == "yes"
     assert alone.judged(90e6, 105e6, None, True).goals == ()
+
+
+def test_bursts_but_the_first_are_judged_beside_plain_tcp() -> None:
+    """By the time that all of them take."""
+    figure = bursts.judged([1e6, 20e6, 30e6], [1e6, 40e6, 20e6], True)
+    assert figure.values == pytest.approx(
+        {"mean": 24, "slowest": 20, "bbr": 80 / 3, "bbr slowest": 20, "limit": bursts.SETTING.goodput / 1e6}
+    )
+    assert figure.goals[0].measured == pytest.approx(90)
+    assert figure.met == "NO"
+    assert bursts.judged([1e6, 30e6], [1e6, 20e6], True).met == "yes"
+    assert bursts.judged([1e6, 30e6], [], True).goals == ()
 
 
 def test_an_outage_is_judged_by_the_first_full_second() -> None:
