@@ -51,7 +51,8 @@ def reload(config: Path) -> int:
     if taken_over := answer.get("taken_over"):
         say(f"It has taken over from {config}: {', '.join(map(str, taken_over))}.")
     if (rest := _awaiting_restart(answer)) is not None:
-        say(f"What else was changed in {config} takes effect with a restart{rest}.")
+        when = "its next start, since it drains" if answer.get("draining") is True else "a restart"
+        say(f"What else was changed in {config} takes effect with {when}{rest}.")
     return ExitCode.OK
 
 

@@ -45,7 +45,8 @@ was changed of these:
 - `log.level`.
 
 Everything else takes effect at the next start. If anything else was changed as well, so does all of it, since only the
-whole file was checked; `isthmus reload` names what awaits a restart. These count at once in any case:
+whole file was checked; `isthmus reload` names what awaits a restart. A site that drains takes over nothing more, and
+its next start does. These count at once in any case:
 
 - If `[identity]`, or `certificate` of a peer, names another file than before, the site uses that one from then on.
 - A peer that is no longer in the file is no longer trusted, and its lanes end. If its removal awaits a restart, it is

@@ -128,7 +128,7 @@ class Front:
             self.watching.journal.note(code, "site", words, time.time())
             if not self.stop.is_set():
                 self.supervisor.ready(_running(self.site))
-            return ReloadAnswer(not problem, problem, taken_over, self.site.awaiting)
+            return ReloadAnswer(not problem, problem, taken_over, self.site.awaiting, self.site.draining)
 
 
 def _reloaded(taken_over: Iterable[str]) -> str:

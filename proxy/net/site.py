@@ -137,7 +137,7 @@ class Site:
         """
         file = await self.certificates.reload()
         try:
-            return () if file is None or self.draining else self._take_over(file)
+            return () if file is None else self._take_over(file)
         finally:  # whatever becomes of the rest, trust that was withdrawn is
             self.peers.review()
 
@@ -150,9 +150,8 @@ class Site:
         """Take over all that differs, or nothing: so what runs is always a file that was checked as a whole."""
         differing = difference(self.config, file)
         self.awaiting, self._problem = (), ""
-        if differing.restart:
-            self.awaiting = (*differing.restart, *differing.at_once)
-            log.info("what else was changed takes effect with a restart: %s", ", ".join(self.awaiting))
+        if differing.restart or self.draining:
+            self._leave((*differing.restart, *differing.at_once))
             return ()
         if not differing.at_once:
             return ()
@@ -166,6 +165,13 @@ class Site:
             return ()
         log.info("taken over from %s: %s", file.source, changed)
         return differing.at_once
+
+    def _leave(self, names: tuple[str, ...]) -> None:
+        """Have the next start take them over."""
+        self.awaiting = names
+        if names:
+            when = "the next start, since the site drains" if self.draining else "a restart"
+            log.info("what else was changed takes effect with %s: %s", when, ", ".join(names))
 
     def _change(self, file: SiteConfig) -> None:
         """Run by that file, which differs only in what can be taken over. Connections that would not go the same way

@@ -480,6 +480,8 @@ class ReloadAnswer:
     awaiting_restart: tuple[str, ...]
     """What else the site's file says that does not run, and will after a restart: "store.size", "forward array". If
     the file cannot be used, as of the last reload."""
+    draining: bool
+    """The site drains, so nothing is taken over any more: all that was changed awaits the next start."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from tests.integration.bed.sites import (
     text_of,
     wire_bytes,
 )
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 
 SIZE = 8 << 20
 WRITE = 256 << 10
@@ -49,7 +49,17 @@ def edit(site: Site, before: str, after: str) -> dict[str, Any]:
 
 def taken_over(*names: str) -> dict[str, Any]:
     """The answer if all that was changed could be taken over."""
-    return {"reloaded": True, "problem": "", "taken_over": list(names), "awaiting_restart": []}
+    answer = {"reloaded": True, "problem": "", "taken_over": list(names)}
+    return answer | {"awaiting_restart": [], "draining": False}
+
+
+def drains(site: Site) -> None:
+    """Have it drain, and wait until it does."""
+    connection = http.client.HTTPConnection("127.0.0.1", site.status_port, timeout=PATIENCE)
+    connection.request("POST", f"{API}/drain")
+    connection.getresponse().read()
+    connection.close()
+    eventually(site, "draining", True)
 
 
 def another_forward(port: int, export: str) -> str:
@@ -297,6 +307,30 @@ def test_all_or_nothing(bed: Bed) -> None:
             assert _refuses(("127.0.0.1", port))
             east.config.write_text(text.replace("[[forward]]", f"{another_forward(port, 'array')}[[forward]]"))
             assert reload(east) == taken_over("forward second")
+            whole(receipt(b"whole"), send([b"whole"], ("127.0.0.1", port)))
+
+
+def test_a_site_that_drains_takes_over_nothing_and_says_so(bed: Bed) -> None:
+    """It was told that all was read anew, and nothing of what it had left as it was."""
+    with Array() as array:
+        pair = bed.pair(array.address)
+        with pair.running():
+            east, port = pair.east, free_port()
+            with connect(pair.entrance) as near:
+                near.sendall(b"before ")
+                array.arrival()
+                drains(east)
+                assert reload(east) == taken_over() | {"draining": True}
+                answer = edit(east, "[[forward]]", f"{another_forward(port, 'array')}[[forward]]")
+                assert answer == taken_over() | {"awaiting_restart": ["forward second"], "draining": True}
+                logged(east, "takes effect with the next start, since the site drains: forward second")
+                assert _refuses(("127.0.0.1", port))
+                near.sendall(b"after")
+                near.shutdown(socket.SHUT_WR)
+                whole(receipt(b"before after"), how_it_ends(near))
+            until(lambda: not east.running, "it does not end")
+            east.start()
+            east.wait_up()
             whole(receipt(b"whole"), send([b"whole"], ("127.0.0.1", port)))
 
 

@@ -95,7 +95,8 @@ def test_no_token_where_one_is_named(isthmus: Isthmus, pair: Path) -> None:
 
 
 TAKEN_OVER = "It has taken over from {}: "
-AWAITING = "What else was changed in {} takes effect with a restart"
+LEFT = "What else was changed in {} takes effect with "
+AWAITING = f"{LEFT}a restart"
 
 
 @pytest.mark.parametrize(
@@ -111,6 +112,11 @@ AWAITING = "What else was changed in {} takes effect with a restart"
             {"taken_over": [], "awaiting_restart": ["tunnel.window", "peer \x1b[2J"]},
             [f"{AWAITING}: tunnel.window, peer \\x1b[2J."],
         ),
+        (
+            {"taken_over": [], "awaiting_restart": ["log.level"], "draining": True},
+            [f"{LEFT}its next start, since it drains: log.level."],
+        ),
+        ({"taken_over": [], "awaiting_restart": [], "draining": True}, []),
     ],
 )
 def test_what_was_taken_over_is_said_and_what_awaits_a_restart(

@@ -32,6 +32,7 @@ class Stage:
             alarms=list,
             reload_problem=problem,
             awaiting=("tunnel.window",),
+            draining=False,
         )
         supervisor: Any = SimpleNamespace(reloading=lambda: self.told.append("reloading"), ready=self.told.append)
         watching: Any = SimpleNamespace(journal=self.journal)
@@ -65,7 +66,7 @@ def test_a_reload_is_finished_though_who_asked_has_gone() -> None:
         await stage.hang_up()
         stage.read.set()
         answer = await stage.front.reload()  # waits for the one before
-        assert answer == ReloadAnswer(True, "", ("forward array",), ("tunnel.window",))
+        assert answer == ReloadAnswer(True, "", ("forward array",), ("tunnel.window",), draining=False)
         assert stage.told == ["reloading", "site east"] * 2
         assert stage.events == ["IST-205"]
 

@@ -39,7 +39,7 @@ class FakeSite:
     ticked: list[Callable[[], None]] = field(default_factory=list)
     drained: list[int] = field(default_factory=list)
     """The second of each time that it was asked to."""
-    reloaded: ReloadAnswer = ReloadAnswer(True, "", (), ())  # noqa: RUF009 (it is frozen)
+    reloaded: ReloadAnswer = ReloadAnswer(True, "", (), (), draining=False)  # noqa: RUF009 (it is frozen)
     seconds: int = 0
 
     def __post_init__(self) -> None:

@@ -163,12 +163,13 @@ def test_healthz_says_what_a_balancer_wants() -> None:
 
 def test_drain_and_reload() -> None:
     async def scene() -> None:
-        site = FakeSite(reloaded=ReloadAnswer(False, "east.crt is no certificate", ("peer west",), ("site.name",)))
+        told = ReloadAnswer(False, "east.crt is no certificate", ("peer west",), ("site.name",), draining=False)
+        site = FakeSite(reloaded=told)
         async with listening(site) as stage:
             assert (await stage.ask(f"{API}/drain", "POST")).json == {"draining": True}
             assert len(site.drained) == 1
             answer = (await stage.ask(f"{API}/reload", "POST")).json
-            changes = {"taken_over": ["peer west"], "awaiting_restart": ["site.name"]}
+            changes = {"taken_over": ["peer west"], "awaiting_restart": ["site.name"], "draining": False}
             assert answer == {"reloaded": False, "problem": "east.crt is no certificate"} | changes
             assert [event.code for event in site.watch.journal.after(0, 9).events] == ["IST-407", "IST-407"]
             assert (await stage.ask(f"{API}/drain")).status == 405

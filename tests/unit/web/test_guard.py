@@ -183,7 +183,7 @@ def test_no_connection_outlives_what_it_was_let_in_by(files: dict[str, Any]) -> 
     class Reloading(FakeSite):
         async def reload(self) -> ReloadAnswer:
             problem = await reload()
-            return ReloadAnswer(not problem, problem, (), ())
+            return ReloadAnswer(not problem, problem, (), (), draining=False)
 
     reload: Callable[[], Awaitable[str]]
     bearer = {"Authorization": f"Bearer {CONTROL}"}
