@@ -52,6 +52,8 @@ class Peer:
         self.farewell = ""
         """Why the peer ended in order, the last time that it did, in its own words; empty if it never did."""
         self._last_error = self._removed = ""
+        self._over = False
+        """This side has ended the tunnel, for good."""
         self.short_packets = False
         """Lanes come up with short packets only (`LongPackets`)."""
         self._environment = environment
@@ -142,6 +144,7 @@ class Peer:
 
     def end(self, code: CloseCode, reason: str, reset: ResetCode) -> None:
         """Close all lanes with that reason and reset all streams."""
+        self._over = code is CloseCode.SHUTDOWN
         for lane in self.lanes:
             lane.close(code, reason, needless=code is CloseCode.SHUTDOWN)
         self.tunnel.abandon(reset, reason, self._loop.time())
@@ -346,7 +349,7 @@ class Peer:
         lost = self.relays.lose(event.reason)
         self.tunnel_resets += lost
         level = logging.WARNING if lost else logging.INFO
-        log.log(level, "the tunnel with %s begins anew: %s", self.name, event.reason)
+        log.log(level, "the tunnel with %s %s: %s", self.name, "is over" if self._over else "begins anew", event.reason)
 
     def _resumed(self, event: events.Resumed) -> None:
         self.resumed += 1

@@ -258,7 +258,7 @@ def test_the_last_word_on_a_slow_line(bed: Bed) -> None:
         sending = threads.submit(send, cut(much, 1 << 18), pair.entrance, lambda n: wire.stall() if n == 80 else None)
         pair.east.wait_for(lambda: not wire.flowing, "has sent enough")
         pair.east.signal(signal.SIGTERM)
-        logged(pair.east, "the tunnel with west begins anew: the site shuts down")
+        logged(pair.east, "the tunnel with west is over: the site shuts down")
         wire.flow()
         arrival = array.arrival().wait()
         torn(much, arrival)

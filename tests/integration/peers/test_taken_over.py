@@ -221,6 +221,7 @@ def test_a_peer_comes_and_goes_while_another_replicates(bed: Bed) -> None:
             torn(b"", how_it_ends(victims[0]))
             torn(b"from north", array.arrival(1))
             assert ends(north) == {"by west: its way was changed in the site's file (origin_reset)": 1}
+            logged(west, "the tunnel with north is over: west has north in its file no more")
             why = "west has ended in order: west has north in its file no more"
             logged(north, f"peer {why}")
             north.wait_for(lambda: why in north.get(f"{API}/events")[1].decode(), "does not tell why", PATIENCE)
