@@ -25,8 +25,8 @@ from dedupstore.walk import problems
 
 _EPOCHS_KEPT = 16
 _PAUSES = 1.0, 10.0
-"""Seconds until a part of the index that the disk did not give is asked for again: once, and once more. Most paths to a
-disk are switched in that time, and most controllers reset; what is still not given then counts as lost."""
+"""Seconds until a part of the index, or the superblock, that the disk did not give is asked for again: once, and once
+more. Most paths to a disk are switched in that time, and most controllers reset."""
 
 
 @dataclass(slots=True)
@@ -120,9 +120,9 @@ def _open_owned(
 
 
 def _open_patiently(open_trusted: Callable[[], StoreFiles], sleep: Callable[[float], None]) -> StoreFiles:
-    """As `open_trusted`, which is tried again after a pause where the disk does not give a part of the index."""
+    """As `open_trusted`, which is tried again after a pause where the disk does not give what it needs."""
     for pause in _PAUSES:
-        with suppress(Unread):
+        with suppress(Unread, Away):
             return open_trusted()
         sleep(pause)
     return open_trusted()
@@ -216,7 +216,7 @@ def _identify(containers: ContainerFile, index: Index, new: Layout, walked: bool
         return _begin(containers, new)
     if meta.version != 1:
         raise Damaged(f"the index is of version {meta.version}, this software knows 1")
-    if _identity(index.path.parent, containers) != meta.identity:
+    if _identity(containers) != meta.identity:
         raise Damaged("`containers` and `index` belong to different stores")
     containers.complete()
     if walked or not meta.clean:
@@ -226,13 +226,11 @@ def _identify(containers: ContainerFile, index: Index, new: Layout, walked: bool
     return meta
 
 
-def _identity(path: Path, containers: ContainerFile) -> bytes:
+def _identity(containers: ContainerFile) -> bytes:
     try:
         return containers.identity()
-    except Away as fault:  # it may be back soon, so nothing is set aside; or one place is bad, which is hard to tell
-        wrong = f"store {path} cannot be opened: its superblock cannot be read ({fault})"
-        remedy = "see to the disk; if nothing else is wrong with it, purge the store, which then begins anew"
-        raise StoreUnusable(f"{wrong}; {remedy}") from fault
+    except Away as fault:
+        raise Away(f"its superblock cannot be read ({fault})") from fault
 
 
 def _begin(containers: ContainerFile, layout: Layout) -> Meta:

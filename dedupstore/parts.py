@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dedupstore.errors import DiskFull, StoreUnusable
+from dedupstore.errors import Away, DiskFull, StoreUnusable
 from dedupstore.index import COMPACT, INDEX_FILES
 from dedupstore.kinds import APART, refuse_all_but_directories, refuse_all_but_files, refuse_loose_ends
 from dedupstore.lock import StoreLock
@@ -204,6 +204,8 @@ def remedy_for(error: BaseException, path: Path) -> str:
     """What an operator may do about the error of the store in that directory."""
     cause = error.__cause__ or error
     code = getattr(cause, "errno", None) or getattr(cause, "code", None)
+    if isinstance(error, Away):  # it may be back soon, so nothing was set aside; or one place is bad
+        return "see to the disk; if nothing else is wrong with it, purge the store, which then begins anew"
     if isinstance(error, DiskFull):  # its cause, as LMDB reports it, may be an I/O error
         code = errno.ENOSPC
     if code in (errno.EACCES, errno.EPERM):  # by number: what a container's user is called is not known outside

@@ -104,6 +104,33 @@ def test_an_index_that_can_be_read_again_seconds_later_costs_nothing(
     assert not list(filled.glob("set-aside-*"))
 
 
+@pytest.mark.parametrize(("times", "pauses"), [(1, [1.0]), (2, [1.0, 10.0])])
+@pytest.mark.parametrize("leave", [orphan, leave_unclean, lambda path: None], ids=["orphan", "unclean", "in order"])
+def test_a_disk_that_is_back_seconds_later_is_waited_for(
+    filled: Path,
+    disk: Disk,
+    monkeypatch: pytest.MonkeyPatch,
+    leave: Callable[[Path], None],
+    times: int,
+    pauses: list[float],
+) -> None:
+    """The start was refused at once, where only a part of the index that was not given had been asked for again."""
+    leave(filled)
+    disk.read_error = errno.EIO
+    monkeypatch.setattr("lmdb.verify.verify", lambda file: failing(disk.read_error)() if disk.read_error else [])
+    slept = list[float]()
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        disk.read_error = errno.EIO if len(slept) < times else 0
+
+    store = opened(filled, sleep=sleep)
+    assert slept == pauses
+    assert held(store, FIVE) == list(FIVE)
+    assert healthy(store)
+    store.close()
+
+
 def test_an_index_that_cannot_be_read_is_set_aside(unreadable: Path) -> None:
     """LMDB would end the process there. A part of the disk is bad, and a site is worth more than what is warm."""
     slept = list[float]()
