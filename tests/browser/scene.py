@@ -187,7 +187,8 @@ def status(*, hostile: str = "iqn.2001-05.com.example:volume") -> dict[str, Any]
         "volumes": [asdict(volume)],
         "advice": asdict(advice),
     }
-    return {"site": "east", "uptime_seconds": 7100.0, "peers": [west, {"name": "north", "shares": [], "volumes": []}]}
+    north = {"name": "north", "shares": [], "volumes": []}
+    return {"site": "east", "started": NOW - 7100, "uptime_seconds": 7100.0, "peers": [west, north]}
 
 
 def events(hostile: str = "peer west") -> list[answers.Event]:

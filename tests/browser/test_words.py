@@ -307,3 +307,28 @@ def test_what_limits_stands_on_top(stage: Stage, window: OpenWindow) -> None:
     page.until_text("#verdict-limit", "Tunnel to west: limited by source idle, 99 %")
     stage.scene.health = replace(stage.scene.health, peers=[north])
     page.until("document.getElementById('verdict-limit').hidden")
+
+
+def test_what_is_waited_for_is_of_the_time_since_the_last_look_whoever_comes_and_goes(
+    stage: Stage, window: OpenWindow
+) -> None:
+    """Where a peer had been removed, what the others had waited for since the start was shown as new."""
+    first = stage.scene.status
+    west, north = first["peers"]
+    stage.scene.status = first | {"peers": [west, north | {"waiting_seconds": {"line": 500.0}}]}
+
+    def later(seconds: float, *peers: dict[str, Any], **changes: Any) -> None:
+        stage.scene.status = first | {"uptime_seconds": first["uptime_seconds"] + seconds, "peers": peers} | changes
+        page.page.clock.fast_forward(60_000)
+
+    page = window(stage.url, clock=True)
+    page.until_text("#waits-range", "since the start")
+    more = west | {"waiting_seconds": west["waiting_seconds"] | {"far_array": 93.0, "cpu": 301.0}}
+    later(30, more)
+    page.until_text("#waits-range", "over the last 30 s")
+    assert [row[:2] for row in page.rows("#waits")] == [["The far array", "75 %"], ["This process (CPU)", "25 %"]]
+    later(50, more, north | {"waiting_seconds": {"store": 1.0}})
+    page.until_text("#waits-range", "over the last 20 s")
+    assert [row[:2] for row in page.rows("#waits")] == [["The store's disk", "100 %"]]
+    later(90, more, started=first["started"] + 1)
+    page.until_text("#waits-range", "since the start")

@@ -79,19 +79,20 @@ export class Limits {
   /** With each status. */
   showStatus(status) {
     const peers = list(status.peers);
-    this.showWaits(peers, status.uptime_seconds);
+    this.showWaits(status, peers);
     const rows = peers.flatMap(shareRows);
     set(byId("shares-panel"), "hidden", rows.length === 0);
     this.shares.show(rows);
   }
 
-  /** The accounts only grow: what they grew by since the last look. */
-  showWaits(peers, uptime) {
-    const now = { uptime, sums: sum(peers.map((peer) => record(peer.waiting_seconds))) };
-    const before = this.before && !begunAnew(this.before, now) ? this.before : { uptime: 0, sums: {} };
+  /** The accounts of a peer only grow: what those of all peers grew by since the last look. */
+  showWaits({ started, uptime_seconds: uptime }, peers) {
+    const accounts = new Map(peers.map((peer) => [peer.name, record(peer.waiting_seconds)]));
+    const now = { started, uptime, accounts };
+    const before = this.before && !begunAnew(this.before, now) ? this.before : { uptime: 0, accounts: new Map() };
     this.before = now;
-    const grown = Object.entries(now.sums).map(([name, seconds]) => [name, seconds - (before.sums[name] ?? 0)]);
-    const busy = grown.filter(([name, seconds]) => !WAITING_FOR_BYTES.includes(name) && seconds > 0);
+    const grown = sum([...accounts].map(([name, account]) => growth(before.accounts.get(name), account)));
+    const busy = Object.entries(grown).filter(([name, seconds]) => !WAITING_FOR_BYTES.includes(name) && seconds > 0);
     const all = busy.reduce((total, [, seconds]) => total + seconds, 0);
     set(byId("waits-panel"), "hidden", all === 0);
     text(
@@ -109,10 +110,16 @@ export class Limits {
   }
 }
 
-/** The site was started again: accounts that only grow are less than they were. */
+/** The site was started again, or this is the answer of before. */
 function begunAnew(before, now) {
-  const less = Object.entries(before.sums).some(([name, seconds]) => (now.sums[name] ?? 0) < seconds);
-  return less || now.uptime <= before.uptime;
+  return now.started !== before.started || now.uptime <= before.uptime;
+}
+
+/** All of what is less than it was has come since: of a peer that was removed and is there again. */
+function growth(before, now) {
+  const less = Object.entries(before ?? {}).some(([name, seconds]) => (now[name] ?? 0) < seconds);
+  const base = less ? {} : (before ?? {});
+  return Object.fromEntries(Object.entries(now).map(([name, seconds]) => [name, seconds - (base[name] ?? 0)]));
 }
 
 /** What limits the tunnel that is limited most, of those that are up: in an outage health says all there is to say. */
