@@ -13,6 +13,7 @@ import http.client
 import selectors
 import socket
 import statistics
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -35,6 +36,7 @@ from proxy.config.units import show_size
 from proxy.errors import ExitCode
 
 MB, MIB = 10**6, 1 << 20
+PORT_MAX = 65535
 VIEWERS = 10
 """At each site."""
 MOST = 2.0
@@ -123,15 +125,14 @@ def watching(sites: tuple[Site, ...]) -> Iterator[None]:
 
 
 def view(ports: list[int]) -> None:
-    """Read what all viewers are sent, until killed or one is no longer served. Prints a line once all are served."""
+    """Read what all viewers are sent, until killed or one is no longer served. Prints a line once all are served.
+
+    Raises LoadFailure if one is not.
+    """
     with selectors.DefaultSelector() as selector:
         for port in ports:
             for _ in range(VIEWERS):
-                connection = socket.create_connection(("127.0.0.1", port), timeout=30)
-                connection.sendall(_REQUEST)
-                if not connection.recv(_READ).startswith(b"HTTP/1.1 200"):
-                    return
-                selector.register(connection, selectors.EVENT_READ)
+                selector.register(_viewer(port), selectors.EVENT_READ)
         asking = threading.Thread(target=poll, args=(ports,), daemon=True)
         asking.start()
         print("all are connected", flush=True)
@@ -140,6 +141,28 @@ def view(ports: list[int]) -> None:
                 assert isinstance(key.fileobj, socket.socket)
                 if not key.fileobj.recv(_READ):
                     return
+
+
+def _viewer(port: int) -> socket.socket:
+    """The connection of a viewer who is served."""
+    wrong = f"no site serves a viewer at 127.0.0.1:{port}"
+    try:
+        connection = socket.create_connection(("127.0.0.1", port), timeout=30)
+        connection.sendall(_REQUEST)
+        answer = connection.recv(_READ)
+    except OSError as error:
+        raise load.LoadFailure(f"{wrong}: {error.strerror or error}") from None
+    if not answer.startswith(b"HTTP/1.1 200"):
+        raise load.LoadFailure(f"{wrong}: it answers {answer[:40]!r}")
+    return connection
+
+
+def port_of(text: str) -> int:
+    """A port, from an option. Raises argparse.ArgumentTypeError."""
+    port = whole(text)
+    if port > PORT_MAX:
+        raise argparse.ArgumentTypeError(f'"{text}" is no port; write 1 to {PORT_MAX}')
+    return port
 
 
 def poll(ports: list[int]) -> None:
@@ -197,17 +220,25 @@ def conclude(comparison: Comparison, file: Path | None, failure: str) -> bool:
     return told(figures(comparison), file, partial(show, comparison)) and comparison.identical
 
 
+def watch(ports: list[int]) -> ExitCode:
+    """`view` as a command, which never ends well: it is killed by who needs it no more."""
+    try:
+        view(ports)
+    except load.LoadFailure as failure:
+        print(failure, file=sys.stderr)
+    return ExitCode.FAILED
+
+
 def main() -> ExitCode:
     """The command; its exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.viewers", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--size", type=whole, default=1024, help="MiB of each transfer (default 1024)")
     parser.add_argument("--rounds", type=whole, default=8, help="transfers without and with viewers (default 8 each)")
     parser.add_argument("--json", type=file_to_write, help="also write the figures to this file")
-    parser.add_argument("--view", nargs="+", type=int, metavar="PORT", help=argparse.SUPPRESS)
+    parser.add_argument("--view", nargs="+", type=port_of, metavar="PORT", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.view:
-        view(options.view)
-        return ExitCode.FAILED
+        return watch(options.view)
     warn_if_busy()
     comparison = Comparison(options.size * MIB, options.rounds)
     return measured("bench-viewers", comparison.run, partial(conclude, comparison, options.json))

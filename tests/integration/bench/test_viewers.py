@@ -6,10 +6,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from bench import viewers
 from bench.load import LoadFailure
 from bench.sites import Site, free_port
 from bench.viewers import VIEWERS, Comparison, watching
+from proxy.errors import ExitCode
 from tests.integration.bed.sites import Bed
+from tests.integration.bench.conftest import Here
 from tests.patience import PATIENCE
 
 
@@ -44,9 +47,24 @@ def test_a_site_that_nobody_watches_any_more_is_not_measured(bed: Bed) -> None:
         end_while_watched(site)
 
 
+def test_a_port_of_no_site_is_named(here: Here) -> None:
+    port = free_port()
+    done = here(viewers.main, "--view", str(port))
+    assert done.returncode == ExitCode.FAILED
+    assert done.stderr == f"no site serves a viewer at 127.0.0.1:{port}: Connection refused\n"
+
+
+@pytest.mark.parametrize("text", ["70000", "0", "nonsense"])
+def test_what_is_no_port_is_a_mistake_of_usage(here: Here, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        here(viewers.main, "--view", text)
+    assert ended.value.code == ExitCode.USAGE
+    assert f'argument --view: "{text}" is no' in capsys.readouterr().err
+
+
 def end_while_watched(site: Site) -> None:
     with watching((site,)):
-        [viewers] = [each for each in psutil.Process().children() if "bench.viewers" in each.cmdline()]
+        [process] = [each for each in psutil.Process().children() if "bench.viewers" in each.cmdline()]
         site.signal(signal.SIGTERM)
         assert site.stop() == 0
-        viewers.wait(timeout=PATIENCE)
+        process.wait(timeout=PATIENCE)
