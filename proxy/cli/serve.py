@@ -1,6 +1,7 @@
 """`isthmus serve`."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 from proxy import log
@@ -9,11 +10,13 @@ from proxy.config.loading import load
 from proxy.config.mistakes import ConfigError
 from proxy.config.model import SiteConfig
 from proxy.doctor import host, resources, trust
+from proxy.doctor.facts import Memory, Zone
 from proxy.doctor.findings import Level
 from proxy.errors import ExitCode, OperatorError
 from proxy.net.service import Front
 from proxy.net.service import run as run_site
 from proxy.net.threads import ensure_threads
+from proxy.net.watching import Known
 from proxy.observe import codes
 from proxy.text import typed
 from proxy.web.server import StatusServer
@@ -28,9 +31,7 @@ def run(config: Path) -> int:
     log.configure(site.log.level, site.log.format)
     settings = settings_of(site)
     try:
-        return run_site(
-            site, lambda listener, front: StatusServer(settings, _told(front, site), listener), history_of(site)
-        )
+        return run_site(site, lambda listener, front: StatusServer(settings, _told(front), listener), history_of(site))
     finally:
         log.flush()  # before what the command line has to say
 
@@ -62,12 +63,16 @@ def _refuse_for_another(site: SiteConfig) -> None:
         raise OperatorError(f"{wrong}; {remedy}; {as_root}", ExitCode.CONFIGURATION)
 
 
-def _told(front: Front, site: SiteConfig) -> Front:
+def _told(front: Front) -> Front:
     """The front, whose site is told what it does not look at itself, for it to say so before that hurts."""
-    told = [(codes.MEMORY_LIMITED, each) for each in resources.limit(site, host.memory())]
-    told += [(codes.ZONE_UNKNOWN, each) for each in trust.zone(site, host.zone()) if each.level is not Level.OK]
-    front.watching.known += [(code, each.found, each.remedy) for code, each in told]
+    front.watching.judge = partial(_judged, host.memory(), host.zone())
     return front
+
+
+def _judged(memory: Memory, zone: Zone | None, site: SiteConfig) -> list[Known]:
+    found = [(codes.MEMORY_LIMITED, each) for each in resources.limit(site, memory)]
+    found += [(codes.ZONE_UNKNOWN, each) for each in trust.zone(site, zone) if each.level is not Level.OK]
+    return [(code, each.found, each.remedy) for code, each in found]
 
 
 def settings_of(site: SiteConfig) -> Settings:

@@ -126,6 +126,8 @@ class Front:
             problem = _together(self.site.reload_problem, " ".join(listener.split()))
             code, words = (codes.RELOAD_FAILED, problem) if problem else (codes.RELOADED, _reloaded(taken_over))
             self.watching.journal.note(code, "site", words, time.time())
+            if taken_over:
+                self.watching.note_host()
             if not self.stop.is_set():
                 self.supervisor.ready(_running(self.site))
             return ReloadAnswer(not problem, problem, taken_over, self.site.awaiting, self.site.draining)

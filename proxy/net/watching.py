@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from proxy.config.loading import LARGEST_FILE
+from proxy.config.model import SiteConfig
 from proxy.files import read
 from proxy.history.file import HistoryFault, Kept
 from proxy.history.keeper import Batch, Keeper
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+Known = tuple[Code, str, str]
+"""What is known of this host: code, words, remedy."""
 FLUSH_SECONDS = 10.0
 LATE_SECONDS = 2 * FLUSH_SECONDS
 """After so many seconds, a disk that has not taken what it was given counts as one that does not answer."""
@@ -54,8 +57,9 @@ class Watching:
         """`keeper`: None keeps history in memory only."""
         self.ticked: list[Callable[[], None]] = []
         """Called once a second, when the watch has been fed."""
-        self.known: list[tuple[Code, str, str]] = []
-        """What is known of this host before the start, and noted by it: code, words, remedy."""
+        self.judge: Callable[[SiteConfig], list[Known]] = lambda config: []
+        """What of this host bodes ill for a site that runs by such a file."""
+        self._judged: list[Known] = []
         self._site = site
         self._keeper = keeper
         self._waiting = started_thread("history-end")  # a thread that waits for the keeper, at the end
@@ -83,11 +87,17 @@ class Watching:
         self._note_file(kept, now)
         if shrunk := self._site.worker.store.shrunk:
             note(codes.STORE_SHRUNK, "store", shrunk, now)
-        for code, words, remedy in self.known:
-            note(code, "site", words, now, remedy=remedy)
+        self.note_host()
         if kept.set_aside is not None:
             words = f"the history cannot be used ({kept.reason}) and is now {kept.set_aside}"
             note(codes.HISTORY_SET_ASIDE, "history", words, now)
+
+    def note_host(self) -> None:
+        """The site runs by another file than before: note what of this host bodes ill, unless it did before."""
+        before, self._judged = self._judged, self.judge(self._site.config)
+        for code, words, remedy in self._judged:
+            if (code, words, remedy) not in before:
+                self.journal.note(code, "site", words, time.time(), remedy=remedy)
 
     def tick(self) -> None:
         """One more second has passed. A defect in one step is logged, and keeps neither the other steps nor the next

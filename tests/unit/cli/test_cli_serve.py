@@ -166,13 +166,17 @@ def test_a_control_group_that_allows_less_than_the_site_may_take(
     assert "MemoryMax=" in isthmus("events", west).stdout
 
 
+def scheduled(text: str) -> str:
+    schedule = '[[peer.schedule]]\nfrom = "08:00"\nto = "18:00"\nrate = "10Mbit"\n'
+    return text.replace('certificate = "west.crt"\n', f'certificate = "west.crt"\n{schedule}')
+
+
 def test_a_time_zone_that_this_host_does_not_have(
     isthmus: Isthmus, local_pair: Path, serve: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """UTC was taken for it, and rates began at the wrong hour: nothing said so."""
     east = local_pair / "east.toml"
-    schedule = '[[peer.schedule]]\nfrom = "08:00"\nto = "18:00"\nrate = "10Mbit"\n'
-    east.write_text(east.read_text().replace('certificate = "west.crt"\n', f'certificate = "west.crt"\n{schedule}'))
+    east.write_text(scheduled(east.read_text()))
     monkeypatch.setenv("TZ", "Europe/Berln")
     (line,) = (each for each in wait_ready(serve(east)) if "IST-412" in each["message"])
     assert line["level"] == "warning"
@@ -180,6 +184,21 @@ def test_a_time_zone_that_this_host_does_not_have(
     monkeypatch.setenv("TZ", "UTC")
     told = isthmus("doctor", east, "--json").stdout
     assert "TZ=Europe/Berln is not known here" in told, "the site's, not the shell's"
+
+
+def test_a_time_zone_that_this_host_does_not_have_where_a_reload_brings_the_schedule(
+    isthmus: Isthmus, local_pair: Path, serve: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, and again when it comes anew: another reload tells nothing that is known."""
+    east = local_pair / "east.toml"
+    without = east.read_text()
+    monkeypatch.setenv("TZ", "Europe/Berln")
+    wait_ready(serve(east))
+    more = without.replace("[tunnel]\n", '[tunnel]\nwindow = "2MiB"\n')
+    for told, text in ((1, scheduled(without)), (1, scheduled(more)), (1, without), (2, scheduled(without))):
+        east.write_text(text)
+        assert "It has taken over" in isthmus("reload", east).stdout
+        assert isthmus("events", east).stdout.count("IST-412") == told
 
 
 def test_told_to_end_while_it_walks_its_index(isthmus: Isthmus, local_pair: Path, serve: Start, ready: Ready) -> None:

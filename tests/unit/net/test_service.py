@@ -35,7 +35,7 @@ class Stage:
             draining=False,
         )
         supervisor: Any = SimpleNamespace(reloading=lambda: self.told.append("reloading"), ready=self.told.append)
-        watching: Any = SimpleNamespace(journal=self.journal)
+        watching: Any = SimpleNamespace(journal=self.journal, note_host=lambda: None)
         self.front = Front(
             cast(Site, site), cast(Watching, watching), self.stop, cast(Supervisor, supervisor), listener=None
         )
