@@ -9,7 +9,11 @@ _SHARE = {"priority", "guarantee", "maximum", "burst", "dscp"}
 """Keys of forwards and exports that say what these are granted, and nothing of where they lead."""
 _TRUST = {"certificate"}
 """Of peers: like the table `identity` it is read anew in any case."""
-_AT_ONCE = {"log.level", "tunnel.memory", "tunnel.unacked", "tunnel.window"}
+_AT_ONCE = {
+    "log.level",
+    *(f"tunnel.{size}" for size in ("memory", "unacked", "window")),
+    *(f"tunnel.{time}" for time in ("connect_timeout", "dead_after", "drain", "grace", "keepalive", "reconnect_max")),
+}
 """Keys of tables of which there is one that a running site takes over."""
 
 

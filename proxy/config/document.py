@@ -42,6 +42,8 @@ was changed of these:
 - `window`, `memory` and `unacked` of `[tunnel]`, also for streams that live. Where one of them becomes less, or a part
   of `memory` goes to a new peer, streams give back what they hold beyond that as they use it up, rest or end. Until
   then the site has that much more under way;
+- the times of `[tunnel]`: `keepalive`, `dead_after`, `grace`, `connect_timeout`, `reconnect_max` and `drain`. Attempts
+  to connect that are under way keep theirs. In an outage that has lasted for a shorter `grace` streams are reset;
 - `log.level`.
 
 Everything else takes effect at the next start. If anything else was changed as well, so does all of it, since only the

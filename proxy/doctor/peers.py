@@ -132,7 +132,7 @@ def idle_lanes(settings: Tunnel, round_trip: float | None) -> Iterator[Finding]:
     found += f" ({show_duration(settings.keepalive)}) and a round trip of {_ms(round_trip)}: lanes that carry nothing"
     found += " are given up again and again, unless the peer asks more often"
     longer = show_duration(min(math.ceil(_TIMES_ASKED * asked), _LONGEST))
-    yield attention("idle lanes", found, f'dead_after = "{longer}" in [tunnel], then restart the site')
+    yield attention("idle lanes", found, f'dead_after = "{longer}" in [tunnel], then isthmus reload')
 
 
 def refusals(name: str, state: Mapping[str, Any]) -> Iterator[Finding]:

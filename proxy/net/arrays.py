@@ -31,8 +31,8 @@ class _Attempt:
 class Arrays:
     """Connects the streams that one peer opens. Loop thread."""
 
-    def __init__(self, refusals: Refusals, timeout: float) -> None:
-        """`timeout`: seconds for an array's answer, after which the stream is reset."""
+    def __init__(self, refusals: Refusals, timeout: Callable[[], float]) -> None:
+        """`timeout`: seconds for an array's answer, after which the stream is reset; asked for at each attempt."""
         self._refusals = refusals
         self._timeout = timeout
         self._loop = asyncio.get_running_loop()
@@ -56,9 +56,10 @@ class Arrays:
             )
 
     async def _connect(self, relay: Relay, address: Address) -> None:
+        seconds = self._timeout()
         try:
-            async with Within(self._timeout) as self._connecting[relay].waited:
-                connection = await connect(address, _prepare, seconds=self._timeout)
+            async with Within(seconds) as self._connecting[relay].waited:
+                connection = await connect(address, _prepare, seconds=seconds)
             del self._connecting[relay]  # `give_up` must not cancel any more: the relay is about to own the connection
             await take_over(connection, lambda: relay)
             self._refusals.connected(relay.share, relay.destination)

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import random
 import socket
+from collections.abc import Callable
 from functools import partial
 
 from proxy.config.addresses import Address
@@ -42,11 +43,11 @@ class Dialler:
         certificates: Certificates,
         *,
         congestion_control: str,
-        connect_timeout: float,
-        pause_max: float,
+        connect_timeout: Callable[[], float],
+        pause_max: Callable[[], float],
     ) -> None:
-        """The peer's address and `certificates` are asked for at each attempt, since a reload may change both. Times
-        are in seconds."""
+        """These times, in seconds, the peer's address and `certificates` are asked for at each attempt, since a reload
+        may change them."""
         self._peer = peer
         self._certificates = certificates
         self._congestion_control = congestion_control
@@ -87,7 +88,8 @@ class Dialler:
                     self._lasted, pause = False, _FIRST_PAUSE
                 self._start()
                 await self._rest(pause * random.uniform(0.5, 1.0))
-                pause = min(pause * 2, self._pause_max, _PAUSE_AT_REST if self._peer.relays else self._pause_max)
+                longest = self._pause_max()
+                pause = min(pause * 2, longest, _PAUSE_AT_REST if self._peer.relays else longest)
         finally:
             for task in tuple(self._attempts):
                 task.cancel()
@@ -139,7 +141,8 @@ class Dialler:
     async def _dial(self, address: Address, mark: int, *, trial: bool) -> None:
         """Bring up a lane, or note why that failed. `trial`: the lane is a trial of `LongPackets`."""
         lane = Lane(self._peer, dialler=True, congestion_control=self._congestion_control)
-        limit = asyncio.timeout(self._connect_timeout)
+        seconds = self._connect_timeout()
+        limit = asyncio.timeout(seconds)
         handshake = connection = None
         lane.short = self._long_packets.seem_lost and not trial
         short_passed = self._long_packets.short_ones_pass
@@ -147,13 +150,13 @@ class Dialler:
             handshake = Handshake(self._certificates.dialling(self._peer.name), limit)
             async with limit:
                 prepare = shorten_segments if lane.short else _leave_as_it_is
-                connection = await connect(address, prepare, seconds=self._connect_timeout)
+                connection = await connect(address, prepare, seconds=seconds)
                 await take_over(
                     connection,
                     lambda: lane,
                     ssl=handshake,
                     server_hostname=self._peer.name,
-                    ssl_handshake_timeout=self._connect_timeout,
+                    ssl_handshake_timeout=seconds,
                 )
         except TimeoutError as error:
             if handshake is not None and handshake.failure is not None:  # we refused the peer, and it has not hung up
@@ -162,7 +165,7 @@ class Dialler:
                 return
             connected = connection is not None
             what = "connected, but no TLS handshake" if connected else "no answer"
-            self._failed(address, None, TimeoutError(f"{what} within {self._connect_timeout:.0f} s"))
+            self._failed(address, None, TimeoutError(f"{what} within {seconds:.0f} s"))
             self._long_packets.unanswered(lane, connected=connected, trial=trial, short_passed=short_passed)
         except (OSError, ValueError) as error:
             self._failed(address, handshake, error)

@@ -172,6 +172,12 @@ class Peer:
         if own.address != self.address:
             self.address, self._last_error = own.address, ""  # why it was not reached where it was
         self.tunnel.allot(memory=settings.memory, unacked_max=settings.unacked_max, window_max=settings.window_max)
+        self.tunnel.pace(
+            keepalive=settings.keepalive,
+            dead_after=settings.dead_after,
+            grace=settings.grace,
+            now=self._loop.time(),
+        )
         self.relays.refusals.forget("")  # what was not exported may be now
         self.shares.change(self._environment.config, own, self._loop.time())
         self.relays.ended.keep_apart(self.shares.names)

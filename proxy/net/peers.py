@@ -81,13 +81,13 @@ class Peers(Mapping[str, Peer]):
         return peer
 
     def _dial(self, peer: Peer) -> None:
-        tunnel = self._environment.config.tunnel
+        environment = self._environment
         dialler = self._diallers[peer.name] = Dialler(
             peer,
             self._certificates,
             congestion_control=self._congestion_control,
-            connect_timeout=tunnel.connect_timeout,
-            pause_max=tunnel.reconnect_max,
+            connect_timeout=lambda: environment.config.tunnel.connect_timeout,
+            pause_max=lambda: environment.config.tunnel.reconnect_max,
         )
         dialler.begin(self._run)
 

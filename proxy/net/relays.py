@@ -95,7 +95,7 @@ class Relays:
         self._shares = shares
         self._environment = environment
         self._most = environment.tunnel_settings.streams
-        self._arrays = Arrays(self.refusals, environment.config.tunnel.connect_timeout)
+        self._arrays = Arrays(self.refusals, lambda: environment.config.tunnel.connect_timeout)
         self._coder_factory = CoderFactory(environment, tunnel, lambda: len(self._live), self.relief, self.volumes)
         self._holdings: Holdings | None = None
         self._peer_store: tuple[bytes, bytes] | None = None  # identity and epoch of the store that `_holdings` is about

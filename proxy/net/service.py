@@ -201,17 +201,18 @@ async def _run(
 ) -> int:
     """From the start to the end; the exit code."""
     loop, stop, supervisor = asyncio.get_running_loop(), front.stop, front.supervisor
-    site, watching, config = front.site, front.watching, front.site.config
+    site, watching, name = front.site, front.watching, front.site.config.site.name
     try:
         await _start(site, watching, status, listeners)
         reloads = loop.create_task(reload_when_told(front, renew))
         gc.freeze()
-        log.info("site %s is ready: %s", config.site.name, _summary(config))
+        log.info("site %s is ready: %s", name, _summary(site.config))
         supervisor.ready(_running(site))
         await stop.wait()
-        log.info("site %s drains for %g s at most; SIGINT, or Ctrl-C, ends it", config.site.name, config.tunnel.drain)
+        seconds = site.config.tunnel.drain
+        log.info("site %s drains for %g s at most; SIGINT, or Ctrl-C, ends it", name, seconds)
         watching.drains()
-        supervisor.stopping(config.tunnel.drain + ENDING)
+        supervisor.stopping(seconds + ENDING)
         await site.drain("the site shuts down", hurry)
         reloads.cancel()  # not before: a drain may take an hour, in which a certificate is replaced or withdrawn
     finally:
@@ -219,7 +220,7 @@ async def _run(
         await site.stop()
         await watching.stop()
         await supervisor.close()
-    log.info("site %s has stopped", config.site.name)
+    log.info("site %s has stopped", name)
     return ExitCode.DEFECT if site.defect else ExitCode.OK
 
 

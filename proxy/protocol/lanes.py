@@ -44,6 +44,8 @@ class Lane:
         """PING and PONG that wait to be sent on it."""
         self._keepalive = keepalive
         self._dead_after = dead_after
+        self._paced = now
+        """Since when it goes by these times."""
         self.busy = False
         """Numbered frames went or came by it since the last PONG."""
         self._next_ping = now
@@ -52,7 +54,7 @@ class Lane:
 
     def deadline(self, round_trip: float) -> float:
         """When `Tunnel.tick` has to look at the lane."""
-        dead = self.heard + self._dead_after
+        dead = self._dead_at
         if self._asked_at is None:
             return min(dead, self._next_ping)
         return dead if self.silent else min(dead, self._silent_at(round_trip))
@@ -66,7 +68,15 @@ class Lane:
 
     def is_dead(self, now: float) -> bool:
         """True if nothing was heard for too long."""
-        return now >= self.heard + self._dead_after
+        return now >= self._dead_at
+
+    def pace(self, keepalive: float, dead_after: float, now: float) -> None:
+        """Go by these times from now on. One that has only not been asked so far, for it was time enough, has time to
+        answer."""
+        if (keepalive, dead_after) == (self._keepalive, self._dead_after):
+            return
+        self._keepalive, self._dead_after, self._paced = keepalive, dead_after, now
+        self._next_ping = min(self._next_ping, now + keepalive)
 
     def tick(self, now: float) -> None:
         """Queue PING if it is time and none is under way."""
@@ -103,6 +113,10 @@ class Lane:
         due = self._next_ping
         self._next_ping = min(due, now + PING_BUSY)
         return self._next_ping < due
+
+    @property
+    def _dead_at(self) -> float:
+        return max(self.heard, self._paced) + self._dead_after
 
     def _silent_at(self, round_trip: float) -> float:
         assert self._asked_at is not None

@@ -96,6 +96,11 @@ class TunnelState:
             stream.outgoing.credit.allow(settings.window_max)
         self.awaiting.look_at_all()
 
+    def pace(self, settings: TunnelSettings, now: float) -> None:
+        """Ask as often as these settings say from now on."""
+        self._settings = settings
+        self._ask_at = min(self._ask_at, now + settings.keepalive)
+
     # -- one stream ----------------------------------------------------------------------------------------------
 
     def find(self, number: int) -> Stream | None:

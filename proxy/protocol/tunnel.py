@@ -127,6 +127,15 @@ class Tunnel:
         self._settings = replace(self._settings, memory=memory, unacked_max=unacked_max, window_max=window_max)
         self._state.allot(self._settings)
 
+    def pace(self, *, keepalive: float, dead_after: float, grace: float, now: float) -> None:
+        """Go by these times from now on, as `TunnelSettings` says. Raises Misuse."""
+        self._clock.now = now
+        self._settings = replace(self._settings, keepalive=keepalive, dead_after=dead_after, grace=grace)
+        self._state.pace(self._settings, now)
+        for lane in self._lanes:
+            lane.pace(keepalive, dead_after, now)
+        self._lanes.reschedule(self._state.round_trip)
+
     # -- lanes ---------------------------------------------------------------------------------------------------
 
     def hello(self, mark: int = 0) -> Hello:

@@ -289,6 +289,36 @@ def test_all_lanes_come_up_where_the_other_site_has_begun_anew_since(bed: Bed) -
             whole(receipt(b"whole"), send([b"whole"], pair.entrance))
 
 
+def test_times_are_taken_over(bed: Bed) -> None:
+    """In an outage, and by an array's connection that comes after."""
+    with Array() as array:
+        pair = bed.pair(array.address)
+        east, before = pair.east, 'reconnect_max = "1s"\n'
+        with pair.running():
+            with connect(pair.entrance) as near:
+                near.sendall(b"before")
+                array.arrival()
+                pair.west.kill()
+                eventually(east, "peers.0.state", "outage")
+                assert edit(east, before, f'{before}grace = "1s"\n') == taken_over("tunnel.grace")
+                torn(b"", how_it_ends(near))
+            assert ends(east) == {"there was no lane to west for 1 s (grace_expired)": 1}
+            pair.west.start()
+            east.wait_up()
+            times = f'{before}dead_after = "9s"\nkeepalive = "2s"\nconnect_timeout = "7s"\ndrain = "1s"\n'
+            names = (f"tunnel.{name}" for name in ("keepalive", "dead_after", "connect_timeout", "drain"))
+            assert edit(east, before, times) == taken_over(*names)
+            with connect(pair.entrance) as near:
+                near.sendall(b"again")
+                array.arrival(1)
+                drains(east)
+                logged(east, "drains for 1 s at most")
+                torn(b"", how_it_ends(near))
+            until(lambda: not east.running, "it does not end")
+            east.start()
+            east.wait_up()
+
+
 def test_all_or_nothing(bed: Bed) -> None:
     """A file of which a part needs a restart might not have passed the checks without that part."""
     port = free_port()
@@ -298,13 +328,13 @@ def test_all_or_nothing(bed: Bed) -> None:
             east, text = pair.east, pair.east.config.read_text()
             east.config.write_text(
                 text.replace("[[forward]]", f"{another_forward(port, 'array')}[[forward]]").replace(
-                    "[tunnel]\n", '[tunnel]\ngrace = "65s"\n'
+                    "[tunnel]\n", "[tunnel]\nstreams = 65\n"
                 )
             )
             answer = reload(east)
             assert (answer["reloaded"], answer["taken_over"]) == (True, [])
-            assert answer["awaiting_restart"] == ["tunnel.grace", "forward second"]
-            logged(east, "what else was changed takes effect with a restart: tunnel.grace, forward second")
+            assert answer["awaiting_restart"] == ["tunnel.streams", "forward second"]
+            logged(east, "what else was changed takes effect with a restart: tunnel.streams, forward second")
             assert _refuses(("127.0.0.1", port))
             east.config.write_text(text.replace("[[forward]]", f"{another_forward(port, 'array')}[[forward]]"))
             assert reload(east) == taken_over("forward second")

@@ -31,7 +31,7 @@ def without(table: str, text: str) -> str:
 def awaiting_restart(text: str) -> str:
     """With a change as well that a running site does not take over: so it takes over nothing but trust."""
     assert "[tunnel]\n" in text
-    return text.replace("[tunnel]\n", '[tunnel]\ngrace = "60s"\n')
+    return text.replace("[tunnel]\n", "[tunnel]\nstreams = 60\n")
 
 
 def test_a_pin_is_replaced(bed: Bed) -> None:

@@ -147,7 +147,7 @@ def test_drain_over_the_api_ends_the_site_in_order(bed: Bed) -> None:
     site.wait_ready()
     connection = http.client.HTTPConnection("127.0.0.1", site.status_port, timeout=PATIENCE)
     text = site.config.read_text()
-    for changed, awaiting in (("", []), ("\ngrace = '65s'", ["tunnel.grace"])):
+    for changed, awaiting in (("", []), ("\nstreams = 65", ["tunnel.streams"])):
         site.config.write_text(text.replace("[tunnel]", f"[tunnel]{changed}", 1))
         connection.request("POST", f"{API}/reload")
         answer = json.loads(connection.getresponse().read())

@@ -75,7 +75,7 @@ def test_lanes_that_are_given_up_before_they_are_answered(isthmus: Isthmus, east
     change(at_home, "[tunnel]", '[tunnel]\nkeepalive = "1s"\ndead_after = "1200ms"')
     east.answers({"site": "east", "peers": [{"name": "west", "state": "up", "round_trip_seconds": 0.25}]})
     found = findings(isthmus, at_home)["idle lanes"]
-    assert (found["level"], found["remedy"]) == ("attention", 'dead_after = "5s" in [tunnel], then restart the site')
+    assert (found["level"], found["remedy"]) == ("attention", 'dead_after = "5s" in [tunnel], then isthmus reload')
     assert "idle lanes" not in isthmus("doctor", at_home, "--round-trip", "199ms").stdout
 
 

@@ -170,10 +170,10 @@ def test_a_peer_that_dials_in(west: SiteConfig) -> None:
 @pytest.mark.parametrize(
     ("keepalive", "dead_after", "round_trip", "remedy"),
     [
-        (2.0, 2.5, 0.5, 'dead_after = "10s" in [tunnel], then restart the site'),
+        (2.0, 2.5, 0.5, 'dead_after = "10s" in [tunnel], then isthmus reload'),
         (2.0, 2.5, 0.499, ""),
-        (0.1, 0.2, 0.3, 'dead_after = "2s" in [tunnel], then restart the site'),
-        (3600.0, 3600.1, 0.1, 'dead_after = "2h" in [tunnel], then restart the site'),
+        (0.1, 0.2, 0.3, 'dead_after = "2s" in [tunnel], then isthmus reload'),
+        (3600.0, 3600.1, 0.1, 'dead_after = "2h" in [tunnel], then isthmus reload'),
         (2.0, 2.1, None, ""),
     ],
 )

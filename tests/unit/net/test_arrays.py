@@ -48,7 +48,7 @@ def interrupted(loop: uvloop.Loop, connection: socket.socket, told: Callable[[],
 def test_an_array_that_answered_while_the_site_stood_still_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene(listener: socket.socket) -> str:
         stream = Stream()
-        Arrays(Refusals(time.monotonic), TIMEOUT).connect(cast(Relay, stream), Address(*listener.getsockname()))
+        Arrays(Refusals(time.monotonic), lambda: TIMEOUT).connect(cast(Relay, stream), Address(*listener.getsockname()))
         return await stream.came
 
     monkeypatch.setattr(uvloop.Loop, "add_writer", interrupted)
@@ -61,7 +61,7 @@ def test_a_defect_ends_the_stream(monkeypatch: pytest.MonkeyPatch, caplog: pytes
 
     async def scene() -> str:
         stream = Stream()
-        arrays = Arrays(Refusals(time.monotonic), TIMEOUT)
+        arrays = Arrays(Refusals(time.monotonic), lambda: TIMEOUT)
         arrays.connect(cast(Relay, stream), Address("127.0.0.1", 1))
         async with asyncio.timeout(PATIENCE):
             return await stream.came
@@ -81,7 +81,7 @@ def test_what_the_other_array_waited_while_the_site_stood_still_is_not_its_fault
 ) -> None:
     async def scene(listener: socket.socket) -> list[str]:
         refusals, relay = Refusals(time.monotonic), cast(Relay, Stream())
-        arrays = Arrays(refusals, TIMEOUT)
+        arrays = Arrays(refusals, lambda: TIMEOUT)
         arrays.connect(relay, Address(*listener.getsockname()))
         await asyncio.sleep(0 if still else TIMEOUT / 2)
         if still:
@@ -115,7 +115,7 @@ def test_an_address_that_does_not_answer_hides_no_other_in_a_short_time(
 
     async def scene() -> str:
         stream = Stream()
-        Arrays(Refusals(time.monotonic), 2.0).connect(cast(Relay, stream), Address("two.example", 1))
+        Arrays(Refusals(time.monotonic), lambda: 2.0).connect(cast(Relay, stream), Address("two.example", 1))
         return await stream.came
 
     with socket.create_server(("127.0.0.1", 0)) as good:

@@ -65,14 +65,18 @@ class Line:
         return [later - earlier for earlier, later in pairwise(self.begun)]
 
 
+def times(timeout: float = TIMEOUT) -> dict[str, Any]:
+    """What a dialler is told of its site's settings."""
+    return {"congestion_control": "", "connect_timeout": lambda: timeout, "pause_max": lambda: LONGEST}
+
+
 def dial(line: Line, monkeypatch: pytest.MonkeyPatch, *, lanes: Lanes | None = None, resting: bool = False) -> None:
     """For ten minutes of a clock that jumps, to a peer that never comes up; `resting`: arrays' connections."""
     monkeypatch.setattr(dialling, "connect", line.connect)
     monkeypatch.setattr(dialling, "Handshake", MagicMock())
     peer = MagicMock(lanes=lanes or Lanes(), relays={1: "a stream"} if resting else {}, last_error="")
     peer.lanes.wanted.set()
-    settings: dict[str, Any] = {"congestion_control": "", "connect_timeout": TIMEOUT, "pause_max": LONGEST}
-    dialler = Dialler(peer, MagicMock(), **settings)
+    dialler = Dialler(peer, MagicMock(), **times())
     played(runs(dialler, 600.0))
 
 
@@ -90,6 +94,27 @@ def test_pauses_double_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> Non
     assert all(most / 2 <= pause <= most for pause, most in zip(line.pauses, due, strict=False)), line.pauses
 
 
+def test_times_are_those_that_the_site_has_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a reload changes counts for the next attempt, and the pause behind it."""
+    begun, asked = list[float](), dict[int, float]()
+
+    async def connect(*_: object, seconds: float) -> None:
+        begun.append(asyncio.get_running_loop().time())
+        asked[len(begun)] = seconds
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(dialling, "connect", connect)
+    monkeypatch.setattr(dialling, "Handshake", MagicMock())
+    peer = MagicMock(lanes=Lanes(), relays={}, last_error="")
+    peer.lanes.wanted.set()
+    many = {"connect_timeout": lambda: float(len(begun)), "pause_max": lambda: LONGEST if len(begun) < 20 else 0.5}
+    played(runs(Dialler(peer, MagicMock(), **(times() | many)), 300.0))
+    assert all(seconds == number - 1 for number, seconds in asked.items())
+    pauses = [later - earlier for earlier, later in pairwise(begun)]
+    assert min(pauses[10:19]) >= LONGEST / 2
+    assert max(pauses[20:]) <= 0.5
+
+
 def test_the_address_is_the_one_that_the_peer_has(monkeypatch: pytest.MonkeyPatch) -> None:
     """While it has none, nobody is dialled; what a reload changes counts for the next attempt."""
     turn, places = 0, list[tuple[int, Address]]()
@@ -102,8 +127,7 @@ def test_the_address_is_the_one_that_the_peer_has(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(dialling, "Handshake", MagicMock())
     peer = MagicMock(lanes=Lanes(), relays={}, address=None)
     peer.lanes.wanted.set()
-    settings: dict[str, Any] = {"congestion_control": "", "connect_timeout": TIMEOUT, "pause_max": LONGEST}
-    dialler = Dialler(peer, MagicMock(), **settings)
+    dialler = Dialler(peer, MagicMock(), **times())
     one, two = Address("west.example", 4500), Address("198.18.0.2", 4500)
 
     async def scene() -> None:
@@ -136,8 +160,7 @@ def test_attempts_that_lead_where_the_peer_was_keep_nobody_from_dialling_where_i
     wrong, right = Address("west.example", 4500), Address("198.18.0.2", 4500)
     peer = MagicMock(lanes=Lanes(), relays={1: "a stream"}, address=wrong)
     peer.lanes.wanted.set()
-    settings: dict[str, Any] = {"congestion_control": "", "connect_timeout": HOUR, "pause_max": LONGEST}
-    dialler = Dialler(peer, MagicMock(), **settings)
+    dialler = Dialler(peer, MagicMock(), **times(HOUR))
 
     async def scene() -> None:
         running = asyncio.create_task(runs(dialler, 2 * TIMEOUT))
@@ -176,8 +199,7 @@ def test_of_a_peer_that_was_removed_that_is_said() -> None:
     peer.lanes.wanted.set()
     words = "west was removed from east.toml"
     certificates = MagicMock(**{"dialling.side_effect": ValueError(words), "removed.return_value": words})
-    settings: dict[str, Any] = {"congestion_control": "", "connect_timeout": TIMEOUT, "pause_max": LONGEST}
-    played(runs(Dialler(peer, certificates, **settings), 10.0))
+    played(runs(Dialler(peer, certificates, **times()), 10.0))
     assert {call.args for call in peer.failed.call_args_list} == {(words,)}
 
 
@@ -281,8 +303,7 @@ def dialled(tunnel: Tunnel, peer: MagicMock, monkeypatch: pytest.MonkeyPatch, *,
     for name, value in (("connect", tunnel.connect), ("take_over", tunnel.take_over), ("Lane", Lasting)):
         monkeypatch.setattr(dialling, name, value)
     monkeypatch.setattr(dialling, "Handshake", lambda *_: MagicMock(failure=None))
-    settings: dict[str, Any] = {"congestion_control": "", "connect_timeout": seconds, "pause_max": LONGEST}
-    return Dialler(peer, MagicMock(), **settings)
+    return Dialler(peer, MagicMock(), **times(seconds))
 
 
 def test_an_outage_is_not_taken_for_a_path_that_loses_long_packets(monkeypatch: pytest.MonkeyPatch) -> None:
