@@ -147,6 +147,17 @@ class Pair(RuleBasedStateMachine):
         self.most[side] = max(memory, self.most[side][0]), max(unacked, self.most[side][1])
         self.drain(side)
 
+    @rule(
+        side=SIDES,
+        keepalive=st.sampled_from([0.5, 5.0]),
+        dead_after=st.sampled_from([20.0, 60.0]),
+        grace=st.sampled_from([4.0, 1000.0]),
+    )
+    def pace(self, side: int, keepalive: float, dead_after: float, grace: float) -> None:
+        """The site's file says so."""
+        self.tunnels[side].pace(keepalive=keepalive, dead_after=dead_after, grace=grace, now=self.now)
+        self.drain(side)
+
     # -- streams
 
     @rule(side=SIDES)
