@@ -235,7 +235,7 @@ class Peer:
             self.greet(lane)
         lane.start(self, self.relays.rounds)
         replaced = self.lanes.add(lane)
-        self.tunnel.lane_up(lane.number, now, lane.mark)
+        self.tunnel.lane_up(lane.number, now, lane.mark, lane.began)
         log.info("lane %d with %s (%s) is up, %s", lane.number, self.name, lane.remote, hello.software)
         for other in replaced:
             other.abort(f"nothing was heard on it, and lane {lane.number} has come up in its place")

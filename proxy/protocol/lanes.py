@@ -27,10 +27,11 @@ SILENT_ROUND_TRIPS = 4
 class Lane:
     """One connection of a tunnel. `ready`: the peer's state has come by it, so we may send all frames on it."""
 
-    def __init__(self, number: int, mark: int, keepalive: float, dead_after: float, now: float) -> None:
-        """Times in seconds. `mark`: the DSCP mark of its packets."""
+    def __init__(self, number: int, mark: int, keepalive: float, dead_after: float, now: float, began: float) -> None:
+        """Times in seconds. `mark`: the DSCP mark of its packets; `began`: when its connection did."""
         self.number = number
         self.mark = mark
+        self.began = began
         self.silent = False
         """The lane is suspected to be dead, and the driver was told so; nothing has been heard on it since then."""
         self.ready = False

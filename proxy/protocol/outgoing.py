@@ -95,7 +95,6 @@ class Outgoing:
     """One stream's sending direction."""
 
     __slots__ = (
-        "_acked",
         "_ahead",
         "_arrived",
         "_control",
@@ -109,6 +108,7 @@ class Outgoing:
         "_recent_since",
         "_unacked",
         "_uncredited",
+        "acked",
         "again",
         "credit",
         "ended",
@@ -131,7 +131,8 @@ class Outgoing:
         self.again: deque[Sent] = deque()
         """Frames that went by a lane that was lost; they go before new ones."""
         self._next = 0  # number of the next new frame
-        self._acked = 0  # frames below this number are acknowledged
+        self.acked = 0
+        """Frames below this number are acknowledged."""
         self._costs: deque[int] = deque()  # cost of each DATA frame that is not acknowledged, sent or not
         self._arrived = 0  # costs of the DATA that is acknowledged, and of what was waived
         self.queued = 0
@@ -299,7 +300,7 @@ class Outgoing:
         """The next frame that a lost lane may not have delivered; it goes by `lane` now. None if there is none."""
         while self.again:
             sent = self.again.popleft()
-            if sent.number >= self._acked:
+            if sent.number >= self.acked:
                 sent.lane = lane
                 self._recent += len(sent.payload)
                 return sent
@@ -336,7 +337,7 @@ class Outgoing:
             self._forget(sent)
             if len(sent.payload) > COPY_MAX:
                 brought = sent.lane
-        self._acked = max(self._acked, next_)
+        self.acked = max(self.acked, next_)
         return brought
 
     def lane_lost(self, lane: int) -> bool:

@@ -1,7 +1,7 @@
 """A tunnel's state, named by two halves: its streams, what they receive and send, and what they hold together."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from proxy.protocol.admission import Admission
 from proxy.protocol.announcements import Announcements
@@ -184,6 +184,15 @@ class TunnelState:
         else:
             self.notices.arrived(stream.number, len(frame.payload), now)
             self._receive_new(stream, frame, now)
+
+    def recognise(self, acks: Iterable[tuple[int, int]]) -> None:
+        """The first ACK of a lane, said after all others that have come. Raises PeerError if the peer lacks what it
+        has acknowledged: its machine was set back, memory and all, and what it would send is of the past as well."""
+        for number, next_ in acks:
+            stream = self.live.get(number)
+            if stream is not None and next_ < (before := stream.outgoing.acked):
+                words = f"frames below {before} of stream {number} were acknowledged before, now those below {next_}"
+                raise PeerError("ACK", f"{words}: the site was set back to a former state")
 
     def acknowledged(self, number: int, next_: int) -> int | None:
         """Take an entry of ACK. Returns a lane that has brought what it acknowledges, if known. Raises PeerError."""

@@ -105,6 +105,7 @@ class Tunnel:
         self.streams.renew(self._state)
         self._lanes = Lanes()
         self._alone_since: float | None = None  # since when it is paired, but without a lane
+        self._acknowledged_at = float("-inf")  # when the last ACK came
         self._announcements.forget()
 
     @property
@@ -182,10 +183,11 @@ class Tunnel:
             self._alone_since = now
         return agreement
 
-    def lane_up(self, lane: int, now: float, mark: int = 0) -> None:
+    def lane_up(self, lane: int, now: float, mark: int = 0, began: float | None = None) -> None:
         """A joined lane may carry frames. `lane` is a number that was never used before; `mark` the lane's DSCP.
 
-        Raises Misuse if none has joined yet, or the lane is up already.
+        `began`: when its connection did, at the latest when our HELLO was sent; as a rule now. Raises Misuse if none
+        has joined yet, or the lane is up already.
         """
         if self.agreement is None or lane in self._lanes:
             raise Misuse(f"lane {lane} came up without having joined, or twice")
@@ -194,7 +196,8 @@ class Tunnel:
             self._events.append(Resumed(lane))
         self._alone_since = None
         self._state.lanes_seen += 1
-        link = Lane(lane, mark, self._settings.keepalive, self._settings.dead_after, now)
+        since = now if began is None else began
+        link = Lane(lane, mark, self._settings.keepalive, self._settings.dead_after, now, since)
         link.tick(now)
         self._lanes.add(link, self._state.round_trip)
 
@@ -293,8 +296,11 @@ class Tunnel:
 
     def _receive_ack(self, lane: Lane, payload: Buffer) -> None:
         if not lane.ready:
+            if self._acknowledged_at < lane.began:  # what an ACK of another lane says may be younger than this one
+                self._state.recognise(decode_ack(payload))
             lane.begin(self._clock.now)
             self._lanes.assign()
+        self._acknowledged_at = self._clock.now
         for number, next_ in decode_ack(payload):
             self._lanes.brought(self._state.acknowledged(number, next_), self._clock.now)
         self._state.after_acks(self._clock.now)

@@ -103,7 +103,7 @@ class End:
             self.greet()
         self.up = True
         self.site.ends[self.lane] = self
-        tunnel.lane_up(self.lane, now)
+        tunnel.lane_up(self.lane, now, began=self.began)
         self.site.dispatch()
         self.site.pump()
 

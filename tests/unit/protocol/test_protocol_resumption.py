@@ -1,6 +1,11 @@
 """Lanes die, streams live on: what is sent again, what is repeated, and when it is given up."""
 
+from copy import deepcopy
+
+import pytest
+
 from proxy.protocol.codes import ResetCode
+from proxy.protocol.errors import PeerError
 from proxy.protocol.events import DataReceived, LaneDead, LaneSilent, Resumed, StreamReset, TunnelReset
 from proxy.protocol.notices import ACK_DELAY
 from tests.unit.protocol.playbook import Pair, Script, batch, cut, events_of, line, taken
@@ -70,6 +75,66 @@ def test_a_late_ack_has_nothing_sent_again_that_has_arrived() -> None:
         script.acknowledge(1, next_, lane=2)
     assert not any(text.startswith("DATA") for text in script.take(2))
     assert script.tunnel.figures.retransmitted == 0
+
+
+def acknowledged() -> Script:
+    """Three frames were acknowledged. Their lane is lost, and the connection of another one is made only then."""
+    script = Script()
+    script.accepted(1)
+    for plain in (10, 20):
+        script.send(1, plain)
+    script.take()
+    script.acknowledge(1, 3)
+    script.tunnel.lane_down(1, script.now)
+    script.at(script.now + 1)
+    script.join(2, ready=False)
+    script.events()
+    return script
+
+
+def test_a_peer_that_begins_a_lane_without_what_it_had_acknowledged_was_set_back() -> None:
+    """Nothing is kept any more of what it lacks: the stream would stand still for ever."""
+    script = acknowledged()
+    with pytest.raises(PeerError, match="ACK broke the protocol: frames below 3 of stream 1 were acknowledged before"):
+        script.acknowledge(1, 2, lane=2)
+    assert [event.code for event in script.events() if isinstance(event, StreamReset)] == [ResetCode.PROTOCOL_ERROR]
+
+
+def test_one_that_begins_it_with_just_that_was_not() -> None:
+    script = acknowledged()
+    assert script.acknowledge(1, 3, lane=2) == []
+    assert script.acknowledge(1, 2, lane=2) == [], "of several ACKs on a lane only the first says how all is"
+
+
+def test_nor_was_one_whose_later_ack_has_overtaken_what_the_lane_began_with() -> None:
+    script = Script()
+    script.accepted(1)
+    script.send(1, 10)
+    script.take()
+    script.join(2, ready=False)
+    script.acknowledge(1, 2, lane=1)
+    assert script.acknowledge(1, 1, lane=2) == []
+
+
+def test_a_machine_is_set_back_with_its_memory() -> None:
+    """A snapshot of a virtual machine. What it would say is of the past, too: all streams end, and others begin."""
+    pair = Pair()
+    pair.dial(1)
+    stream = pair.begin_stream(1)
+    past = deepcopy(pair.right)
+    pair.left.streams.send_data(stream, batch(10), 10)
+    pair.settle(1)
+    pair.right = past
+    for tunnel in (pair.left, pair.right):
+        tunnel.lane_down(1, pair.now)
+    pair.now += 1
+    pair.dial(2, pair.right)
+    with pytest.raises(PeerError, match="set back to a former state"):
+        pair.carry(2, pair.right)
+    assert any(isinstance(event, StreamReset) for event in events_of(pair.left))
+    pair.dial(3, pair.right)
+    assert any(isinstance(event, StreamReset) for event in events_of(pair.right))
+    assert pair.begin_stream(3) == stream
 
 
 def test_what_was_acknowledged_meanwhile_is_not_sent_again() -> None:
