@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.sites import Site
+from bench.sites import Site, free_port
 from tests.certificates import SERVER, make
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Array, receipt, send, whole
-from tests.integration.bed.sites import Bed, drain, logged, run
+from tests.integration.bed.sites import Bed, drain, ends, eventually, logged, run
+from tests.integration.bed.wire import Wire
 from tests.integration.peers.stage import says
 from tests.patience import PATIENCE
 
@@ -87,6 +88,33 @@ def test_broken_certificates_stay_out_of_use(bed: Bed) -> None:
         hang_up(pair.east)
         pair.east.wait_for(lambda: not problem(pair.east), "still has an alarm")
         assert pair.east.status()["peers"][0]["outages"] == 0
+        drain(*pair.sites)
+
+
+@pytest.mark.parametrize("name", ["east", "west"])
+def test_an_outage_while_the_files_are_half_written(bed: Bed, name: str) -> None:
+    """Lanes come up again with what is in use, before SIGHUP and after it, and streams go on."""
+    content = volume("through an outage", 1 << 20)
+    listening = "127.0.0.1", free_port()
+    with Array() as array, Wire(listening) as wire:
+        pair = bed.pair(array.address, tunnel_address=listening, dialled=wire.address)
+        run(*pair.sites)
+        site = getattr(pair, name)
+
+        def lose_the_line(number: int) -> None:
+            if number == 2:
+                wire.cut()
+            if number == 4:
+                hang_up(site)
+                site.wait_for(lambda: "the old ones stay in use" in problem(site), "takes over half of a file")
+                eventually(site, "peers.0.resumed", 1)
+                wire.cut()
+
+        for file in (bed.directory / f"{name}.key", bed.directory / f"{name}.crt", site.config):
+            file.write_text(file.read_text()[: file.stat().st_size // 2])
+        sending = send(cut(content, WRITE), pair.entrance, lose_the_line)
+        whole(receipt(content), sending, why=partial(ends, site))
+        eventually(site, "peers.0.resumed", 2)
         drain(*pair.sites)
 
 
