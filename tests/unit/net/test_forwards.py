@@ -5,7 +5,7 @@ import socket
 from collections.abc import Coroutine
 from contextlib import suppress
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import pytest
 
@@ -55,9 +55,13 @@ class Bench:
             await asyncio.to_thread(connection.connect, ("127.0.0.1", port))
         return await asyncio.wait_for(self.asked.get(), PATIENCE)
 
-    async def close(self) -> None:
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
         self.forwards.close()
-        await asyncio.wait(self._tasks)
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
 
 def read(*tables: str) -> tuple[ForwardConfig, ...]:
@@ -69,18 +73,17 @@ def test_they_come_change_and_go() -> None:
     one, two = free_ports(2)
 
     async def scene() -> None:
-        bench = Bench()
-        bench.change(forward("first", one))
-        assert await bench.ask(one) == ("west", "first", "array")
-        bench.change(forward("first", one, "other"), forward("second", two, peer="north"))
-        assert await bench.ask(one) == ("west", "first", "other")
-        assert await bench.ask(two) == ("north", "second", "array")
-        bench.change(forward("third", two))
-        assert await bench.ask(two) == ("west", "third", "array"), "the listener goes from one to the other"
-        await asyncio.sleep(0)
-        with pytest.raises(ConnectionRefusedError):
-            await bench.ask(one)
-        await bench.close()
+        async with Bench() as bench:
+            bench.change(forward("first", one))
+            assert await bench.ask(one) == ("west", "first", "array")
+            bench.change(forward("first", one, "other"), forward("second", two, peer="north"))
+            assert await bench.ask(one) == ("west", "first", "other")
+            assert await bench.ask(two) == ("north", "second", "array")
+            bench.change(forward("third", two))
+            assert await bench.ask(two) == ("west", "third", "array"), "the listener goes from one to the other"
+            await asyncio.sleep(0)
+            with pytest.raises(ConnectionRefusedError):
+                await bench.ask(one)
 
     asyncio.run(scene())
 
@@ -89,17 +92,16 @@ def test_peers_come_and_go() -> None:
     one, two = free_ports(2)
 
     async def scene() -> None:
-        bench = Bench()
-        north = bench.peers.pop("north")
-        bench.change(forward("first", one))
-        bench.peers["north"] = north
-        bench.change(forward("first", one), forward("second", two, peer="north"))
-        assert await bench.ask(two) == ("north", "second", "array")
-        del bench.peers["north"]
-        bench.change(forward("second", two))
-        assert await bench.ask(two) == ("west", "second", "array")
-        assert [*bench.forwards.portals] == ["west"]
-        await bench.close()
+        async with Bench() as bench:
+            north = bench.peers.pop("north")
+            bench.change(forward("first", one))
+            bench.peers["north"] = north
+            bench.change(forward("first", one), forward("second", two, peer="north"))
+            assert await bench.ask(two) == ("north", "second", "array")
+            del bench.peers["north"]
+            bench.change(forward("second", two))
+            assert await bench.ask(two) == ("west", "second", "array")
+            assert [*bench.forwards.portals] == ["west"]
 
     asyncio.run(scene())
 
@@ -108,17 +110,17 @@ def test_an_address_that_cannot_be_had_leaves_all_as_it_was() -> None:
     one, two, taken = free_ports(3)
 
     async def scene() -> None:
-        bench = Bench()
-        bench.change(forward("first", one))
-        with socket.create_server(("127.0.0.1", taken)):
-            with pytest.raises(OperatorError, match=f"forward 'third' listen = 127.0.0.1:{taken}: .*in use") as found:
-                bench.change(forward("second", two), forward("third", taken))
-            assert found.value.code == ExitCode.LISTEN
-        assert await bench.ask(one) == ("west", "first", "array")
-        with pytest.raises(ConnectionRefusedError):
-            await bench.ask(two)
-        bench.change(forward("second", two), forward("third", taken))
-        assert await bench.ask(taken) == ("west", "third", "array"), "once it is free"
-        await bench.close()
+        async with Bench() as bench:
+            bench.change(forward("first", one))
+            with socket.create_server(("127.0.0.1", taken)):
+                told = f"forward 'third' listen = 127.0.0.1:{taken}: .*in use"
+                with pytest.raises(OperatorError, match=told) as found:
+                    bench.change(forward("second", two), forward("third", taken))
+                assert found.value.code == ExitCode.LISTEN
+            assert await bench.ask(one) == ("west", "first", "array")
+            with pytest.raises(ConnectionRefusedError):
+                await bench.ask(two)
+            bench.change(forward("second", two), forward("third", taken))
+            assert await bench.ask(taken) == ("west", "third", "array"), "once it is free"
 
     asyncio.run(scene())

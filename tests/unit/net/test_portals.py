@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import pytest
 
@@ -51,9 +51,17 @@ class Bench:
         self.forward = self.forwards[0]
         self.portals.change(self.forwards)
 
-    async def close(self) -> None:
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
         self.portals.close()
-        await asyncio.wait(self.tasks)
+        await self.closed()
+
+    async def closed(self) -> None:
+        """Each listener that was closed has come to its end."""
+        if self.tasks:
+            await asyncio.wait(self.tasks)
 
     def pass_until(self, now: float) -> None:
         """Second by second."""
@@ -81,12 +89,11 @@ def test_an_address_with_an_interface_takes_no_port() -> None:
     more, ports = ranged(2, "2001:db8::/127")
 
     async def scene() -> None:
-        bench = Bench(more)
-        for interface in ("a", "b", "c"):
-            assert bench.find(f"2001:db8::%{interface}") is None
-        told = [bench.find(host) for host in ("2001:db8::", "2001:db8::1")]
-        assert told == [Address("127.0.0.1", port) for port in ports]
-        await bench.close()
+        async with Bench(more) as bench:
+            for interface in ("a", "b", "c"):
+                assert bench.find(f"2001:db8::%{interface}") is None
+            told = [bench.find(host) for host in ("2001:db8::", "2001:db8::1")]
+            assert told == [Address("127.0.0.1", port) for port in ports]
 
     asyncio.run(scene())
 
@@ -128,14 +135,15 @@ def test_on_demand_there_are_as_many_as_ports(caplog: pytest.LogCaptureFixture) 
     more, ports = ranged(2)
 
     async def opening() -> None:
-        bench = Bench(more)
-        assert bench.find("10.1.0.3") == bench.find("10.1.0.3") == Address("127.0.0.1", ports[1])
-        assert bench.find("10.1.0.5") == Address("127.0.0.1", ports[0])
-        assert bench.find("10.1.0.7") is bench.find("10.1.0.7") is None
-        assert set(bench.opened()) == {"10.1.0.3:3260", "10.1.0.5:3260"}
-        await bench.close()
-        assert bench.find("10.1.0.3") == Address("127.0.0.1", ports[1])
-        assert bench.find("10.1.0.9") is None
+        async with Bench(more) as bench:
+            assert bench.find("10.1.0.3") == bench.find("10.1.0.3") == Address("127.0.0.1", ports[1])
+            assert bench.find("10.1.0.5") == Address("127.0.0.1", ports[0])
+            assert bench.find("10.1.0.7") is bench.find("10.1.0.7") is None
+            assert set(bench.opened()) == {"10.1.0.3:3260", "10.1.0.5:3260"}
+            bench.portals.close()
+            await bench.closed()
+            assert bench.find("10.1.0.3") == Address("127.0.0.1", ports[1])
+            assert bench.find("10.1.0.9") is None
 
     asyncio.run(opening())
     (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
@@ -151,12 +159,11 @@ def test_each_forward_opens_its_own() -> None:
     without = '[[forward]]\nname = "three"\nlisten = "127.0.0.3:3260"\npeer = "west"\nexport = "array"\n'
 
     async def opening() -> None:
-        bench = Bench(more + beside + without)
-        one, two, three = bench.forwards
-        for forward, host in ((one, "127.0.0.1"), (two, "127.0.0.2"), (one, "127.0.0.1"), (three, "127.0.0.1")):
-            assert bench.portals.find(FAR, forward, host) == Address(host, ports[0])
-        assert [each.listen for each in bench.portals.status()] == [f"127.0.0.{n}:{ports[0]}" for n in (1, 2)]
-        await bench.close()
+        async with Bench(more + beside + without) as bench:
+            one, two, three = bench.forwards
+            for forward, host in ((one, "127.0.0.1"), (two, "127.0.0.2"), (one, "127.0.0.1"), (three, "127.0.0.1")):
+                assert bench.portals.find(FAR, forward, host) == Address(host, ports[0])
+            assert [each.listen for each in bench.portals.status()] == [f"127.0.0.{n}:{ports[0]}" for n in (1, 2)]
 
     asyncio.run(opening())
 
@@ -165,9 +172,8 @@ def test_a_port_that_others_have_is_left_out() -> None:
     more, ports = ranged(2)
 
     async def opening() -> None:
-        bench = Bench(more)
-        assert bench.find("10.1.0.2") == Address("127.0.0.1", ports[1])
-        bench.portals.close()
+        async with Bench(more) as bench:
+            assert bench.find("10.1.0.2") == Address("127.0.0.1", ports[1])
 
     with socket.create_server(("127.0.0.1", ports[0])):
         asyncio.run(opening())
@@ -177,13 +183,12 @@ def test_ports_are_tried_again_after_a_second() -> None:
     more, ports = ranged(1)
 
     async def trying() -> None:
-        bench = Bench(more)
-        with socket.create_server(("127.0.0.1", ports[0])):
+        async with Bench(more) as bench:
+            with socket.create_server(("127.0.0.1", ports[0])):
+                assert bench.find("10.1.0.2") is None
             assert bench.find("10.1.0.2") is None
-        assert bench.find("10.1.0.2") is None
-        bench.portals.sample()
-        assert bench.find("10.1.0.2") == Address("127.0.0.1", ports[0])
-        await bench.close()
+            bench.portals.sample()
+            assert bench.find("10.1.0.2") == Address("127.0.0.1", ports[0])
 
     asyncio.run(trying())
 
@@ -193,18 +198,18 @@ def test_while_the_site_is_stopped_nothing_closes() -> None:
     more, ports = ranged(1)
 
     async def waking() -> None:
-        bench = Bench(more)
-        bench.find("10.1.0.2")
-        bench.pass_until(10.0)
-        bench.now = 3600.0
-        bench.portals.sample()
-        assert bench.opened()
-        await visit(ports[0])
-        bench.pass_until(3659.0)
-        assert bench.opened()
-        bench.pass_until(3661.0)
-        assert not bench.opened()
-        await asyncio.wait(bench.tasks)
+        async with Bench(more) as bench:
+            bench.find("10.1.0.2")
+            bench.pass_until(10.0)
+            bench.now = 3600.0
+            bench.portals.sample()
+            assert bench.opened()
+            await visit(ports[0])
+            bench.pass_until(3659.0)
+            assert bench.opened()
+            bench.pass_until(3661.0)
+            assert not bench.opened()
+            await bench.closed()
 
     asyncio.run(waking())
 
@@ -213,23 +218,22 @@ def test_what_nobody_asks_for_closes() -> None:
     more, ports = ranged(1)
 
     async def idling() -> None:
-        bench = Bench(more)
-        bench.find("10.1.0.2")
-        bench.pass_until(40.0)
-        bench.find("10.1.0.2")
-        bench.pass_until(99.0)
-        assert bench.opened()
-        await visit(ports[0])
-        bench.portals.sample()
-        bench.pass_until(158.0)
-        assert bench.opened()
-        bench.pass_until(160.0)
-        assert not bench.opened()
-        await asyncio.wait(bench.tasks)
-        with pytest.raises(ConnectionRefusedError):
+        async with Bench(more) as bench:
+            bench.find("10.1.0.2")
+            bench.pass_until(40.0)
+            bench.find("10.1.0.2")
+            bench.pass_until(99.0)
+            assert bench.opened()
             await visit(ports[0])
-        assert bench.find("10.1.0.3") == Address("127.0.0.1", ports[0])
-        await bench.close()
+            bench.portals.sample()
+            bench.pass_until(158.0)
+            assert bench.opened()
+            bench.pass_until(160.0)
+            assert not bench.opened()
+            await bench.closed()
+            with pytest.raises(ConnectionRefusedError):
+                await visit(ports[0])
+            assert bench.find("10.1.0.3") == Address("127.0.0.1", ports[0])
 
     asyncio.run(idling())
 
@@ -291,17 +295,16 @@ def test_what_a_changed_forward_has_opened_is_closed() -> None:
     more, ports = ranged(2)
 
     async def scene() -> None:
-        bench = Bench(more)
-        assert bench.find("10.1.0.5") == Address("127.0.0.1", ports[1])
-        bench.change(more + 'priority = "high"\n')
-        assert list(bench.opened()) == ["10.1.0.5:3260"], "its share alone was changed"
-        bench.change(more.replace("10.1.0.0/24", "10.1.0.4/30"))
-        assert bench.opened() == {}
-        assert bench.find("10.1.0.5") is not None
-        assert bench.find("10.1.0.9") is None, "the range is the new one"
-        bench.change('portal = "10.1.0.5:3260"\n')
-        assert bench.opened() == {}
-        assert bench.find("10.1.0.5") == Address("127.0.0.1", 3260)
-        await bench.close()
+        async with Bench(more) as bench:
+            assert bench.find("10.1.0.5") == Address("127.0.0.1", ports[1])
+            bench.change(more + 'priority = "high"\n')
+            assert list(bench.opened()) == ["10.1.0.5:3260"], "its share alone was changed"
+            bench.change(more.replace("10.1.0.0/24", "10.1.0.4/30"))
+            assert bench.opened() == {}
+            assert bench.find("10.1.0.5") is not None
+            assert bench.find("10.1.0.9") is None, "the range is the new one"
+            bench.change('portal = "10.1.0.5:3260"\n')
+            assert bench.opened() == {}
+            assert bench.find("10.1.0.5") == Address("127.0.0.1", 3260)
 
     asyncio.run(scene())
