@@ -186,6 +186,16 @@ class Sending:
         return self.answer
 
 
+def held(number: int, released: threading.Event) -> Callable[[int], None]:
+    """As `pause` of `send`: after the write of that number nothing is sent until the event. AssertionError if it never
+    comes."""
+
+    def wait(written: int) -> None:
+        assert written != number or released.wait(PATIENCE)
+
+    return wait
+
+
 class Heard(NamedTuple):
     """What came on a connection until the other side ended it, and END or RESET."""
 
@@ -314,8 +324,13 @@ def same(content: bytes | bytearray | memoryview, found: bytes | bytearray | mem
 
 def reset(connection: socket.socket) -> None:
     """End a connection by RST."""
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
+    reset_once_closed(connection)
     connection.close()
+
+
+def reset_once_closed(connection: socket.socket) -> None:
+    """Whoever closes the connection ends it by RST."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
 
 
 def hang_up(end: socket.socket) -> None:

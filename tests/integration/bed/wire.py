@@ -5,7 +5,6 @@ It can also be slow, or long. (`bench/wan` drops, delays and delivers packets; t
 
 import asyncio
 import socket
-import struct
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -14,11 +13,11 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 from bench.sites import Address
+from tests.integration.bed.ends import reset_once_closed
 from tests.patience import PATIENCE
 
 _SMALL_BUFFER = 64 << 10
 """A slow wire takes little ahead of time."""
-_LINGER_RESET = struct.pack("ii", 1, 0)
 
 
 class Wire:
@@ -174,8 +173,7 @@ class _End(asyncio.Protocol):
 
     def cut(self) -> None:
         """End it by RST."""
-        connection: socket.socket = self.transport.get_extra_info("socket")
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
+        reset_once_closed(self.transport.get_extra_info("socket"))
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:

@@ -18,7 +18,7 @@ import pytest
 from bench.sites import Site, free_port
 from tests.certificates import SERVER, make
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import Array, receipt, send, whole
+from tests.integration.bed.ends import Array, held, receipt, send, whole
 from tests.integration.bed.sites import Bed, drain, ends, eventually, logged, run
 from tests.integration.bed.wire import Wire
 from tests.integration.peers.stage import says
@@ -31,15 +31,12 @@ WRITE = 1 << 16
 def test_new_certificates_under_load(bed: Bed, first: str) -> None:
     content = volume("under load", 64 << 20)
     reloaded = threading.Event()
-
-    def wait_halfway(number: int) -> None:
-        if number == len(content) // WRITE // 2:
-            assert reloaded.wait(PATIENCE)
+    halfway = held(len(content) // WRITE // 2, reloaded)
 
     with Array() as array, ThreadPoolExecutor() as threads:
         pair = bed.pair(array.address, tunnel={"reconnect_max": "500ms"})
         run(*pair.sites)
-        sending = threads.submit(send, cut(content, WRITE), pair.entrance, wait_halfway)
+        sending = threads.submit(send, cut(content, WRITE), pair.entrance, halfway)
         array.arrival()
         make(bed.directory / "east", "east")
         for site in sorted(pair.sites, key=lambda site: site.name != first):

@@ -7,19 +7,19 @@ import contextlib
 import signal
 import socket
 import ssl
-import struct
 from collections.abc import Callable
 
 import pytest
 
 from bench.sites import Address, Site
+from tests.integration.bed.ends import reset
 from tests.integration.bed.sites import Bed, drain
 from tests.integration.peers.scripted import Ended, context, dial
 from tests.integration.peers.stage import listening, messages, says
 from tests.patience import PATIENCE
 
 NOBODY: Address = ("127.0.0.1", 9)
-UNSEEN, LINGER_RESET = "ended before it had shown who it is", struct.pack("ii", 1, 0)
+UNSEEN = "ended before it had shown who it is"
 
 
 def first_message() -> bytes:
@@ -46,7 +46,7 @@ def asks(connection: socket.socket) -> None:
 
 def resets(connection: socket.socket) -> None:
     asks(connection)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_RESET)
+    reset(connection)
 
 
 def unseen(site: Site, remote: str) -> None:

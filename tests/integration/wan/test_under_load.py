@@ -17,7 +17,7 @@ from bench.sites import Address
 from bench.wan import Wan
 from tests.certificates import make
 from tests.integration.bed.contents import volume
-from tests.integration.bed.ends import receipt, unless_marked, whole
+from tests.integration.bed.ends import held, receipt, unless_marked, whole
 from tests.integration.bed.lines import WRITE, array_at, line_or_skip, pair_over, sent_from_east
 from tests.integration.bed.passes import replicate
 from tests.integration.bed.sites import Bed, alarm, descriptors, drain, eventually, logged, run
@@ -72,16 +72,13 @@ def test_certificates_are_replaced_under_load(bed: Bed) -> None:
     but for an alarm."""
     content = volume("under load", 8 << 20)
     replaced = threading.Event()
-
-    def wait_halfway(number: int) -> None:
-        if number == len(content) // WRITE // 2:
-            assert replaced.wait(PATIENCE)
+    halfway = held(len(content) // WRITE // 2, replaced)
 
     with line_or_skip(rate="45Mbit", delay="20ms", loss="0.1%") as wan, array_at(wan, "west") as array:
         pair = pair_over(bed, wan, array.address)
         run(*pair.sites)
         with ThreadPoolExecutor() as threads:
-            sending = threads.submit(sent_from_east, wan, pair, content, wait_halfway)
+            sending = threads.submit(sent_from_east, wan, pair, content, halfway)
             array.arrival()
             make(bed.directory / "east", "east")
             for site in pair.sites:
