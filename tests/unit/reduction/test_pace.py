@@ -102,3 +102,16 @@ def test_after_a_hold_in_vain_it_takes_long() -> None:
         flushed(pace, now)
         now += SOON
         assert now < 120
+
+
+def test_pauses_do_not_shorten_that() -> None:
+    """A count below 0, halved, would be nearer to the next hold in vain."""
+    pace, now = streaming()
+    pace.held_in_vain()
+    for _ in range(10):
+        flushed(pace, now)
+        now += LATE
+    for _ in range(200):
+        flushed(pace, now)
+        now += SOON
+        assert not pace.holds

@@ -348,6 +348,44 @@ def test_trials_that_pauses_spoil_do_not_put_off_the_next_one_ever_longer() -> N
     assert left_out(core.sparing)
 
 
+def test_trials_that_do_not_pay_come_ever_less_often_but_come() -> None:
+    sparing, now, rests = Sparing(lambda: False), 0.0, list[float]()
+    now = until_trial(sparing, now)
+    for _ in range(9):
+        before, now = now, after_one_in_vain(sparing, now)
+        rests.append(now - before)
+    assert rests == pytest.approx([10, 20, 40, 80, 160, 320, 640, 640, 640], abs=1.5)
+
+
+def test_a_trial_that_paid_makes_the_next_ones_as_frequent_as_at_first() -> None:
+    sparing = Sparing(lambda: False)
+    now = until_trial(sparing, 0.0)
+    for _ in range(3):
+        now = after_one_in_vain(sparing, now)
+    feed(sparing, now, now + 3, spared=2 * MIB)
+    assert left_out(sparing)
+    now += 3
+    feed(sparing, now, now + 1.8, spared=MIB // 2)
+    assert not left_out(sparing), "the line has become slow"
+    now = until_trial(sparing, now + 1.8)
+    assert after_one_in_vain(sparing, now) - now == pytest.approx(10, abs=1.5)
+
+
+def until_trial(sparing: Sparing, now: float) -> float:
+    """Held up all the time; when compression is left out."""
+    while not left_out(sparing):
+        feed(sparing, now, now + 0.1)
+        now += 0.1
+    return now
+
+
+def after_one_in_vain(sparing: Sparing, now: float) -> float:
+    """A trial that began then does not pay; when the next one begins."""
+    feed(sparing, now, now + 0.5, spared=MIB // 2)
+    assert not left_out(sparing)
+    return until_trial(sparing, now + 0.5)
+
+
 def test_a_pause_is_no_time_in_which_anything_was_held_up() -> None:
     sparing = Sparing(lambda: False)
     feed(sparing, 0.0, 0.9)
