@@ -66,12 +66,37 @@ def test_a_raise_is_judged_by_many_batches() -> None:
     assert stream.changes == 1
 
 
-@pytest.mark.parametrize(("crowd", "step"), [(1.0, LAST), (3.0, LAST - 2)])
+def changed(stream: Effort, now: float, crowd: float = 1.0) -> float:
+    """Batches wait for the line until the stream tries harder, or has tried in vain; when that is."""
+    before, overdue = stream.changes, now + 1000
+    while stream.changes == before:
+        assert now < overdue
+        tell(stream, now, length=256 * KIB, crowd=crowd)
+        now += GAP / 2
+    return now
+
+
+def test_after_a_step_that_was_kept_for_a_minute_the_next_is_tried_as_soon_as_at_first() -> None:
+    """Three were in vain before, so it would take eight times as long."""
+    stream, now = effort(), 0.0
+    for _ in range(6):
+        now = changed(stream, now)
+    now = changed(stream, now)
+    for _ in range(1400):
+        tell(stream, now, length=256 * KIB, left=0.3)
+        now += GAP / 2
+    assert at(stream) == LAST
+    while at(stream):  # the line has become fast, and all takes long
+        stream.note(Measured(4096 * KIB, 1024 * KIB, 4.0, 4.0), pressed=False, now=now)
+        now += GAP / 2
+    assert changed(stream, now) - now == pytest.approx(10, abs=2)
+
+
+@pytest.mark.parametrize(("crowd", "step"), [(1.0, LAST), (3.0, LAST - 2), (30.0, LAST - 2)])
 def test_a_machine_that_others_use_affords_less(crowd: float, step: int) -> None:
-    stream, batch = effort(), 0
-    while not stream.changes:
-        tell(stream, batch * GAP / 2, length=256 * KIB, crowd=crowd)
-        batch += 1
+    """But that of a short call, which may take any number of times as long, is no measure."""
+    stream = effort()
+    changed(stream, 0.0, crowd)
     assert at(stream) == step
 
 
