@@ -1,6 +1,5 @@
 """Tokens, batches and literals: what was written is read back, and whatever else comes is parsed or refused."""
 
-import tracemalloc
 from collections.abc import Callable
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from dedupstore.fingerprint import CHECK_BYTES
 from proxy.reduction import batch, compression, tokens
 from proxy.reduction.errors import BatchError
+from tests.memory import tracing
 
 numbers = st.integers(0, 2**32 - 1)
 counts = st.integers(1, 2**32 - 1)
@@ -128,12 +128,8 @@ def test_literals_of_another_length_are_refused_without_taking_memory(data: byte
     """Neither the declared length nor the frame's makes us take memory before they are found to agree."""
     length = len(data) if other is None else other
     frame = data if junk else zstandard.compress(data)
-    tracemalloc.start()
-    try:
+    with tracing() as taken:
         wrong = refused(lambda: compression.decode(batch.CODEC_ZSTD, frame, length))
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
     assert wrong or junk or length == len(data) > 0
     assert not wrong or junk or length != len(data) or not data
-    assert peak < 64 << 10
+    assert taken.most < 64 << 10

@@ -1,7 +1,5 @@
 """What is found in generated volumes is what was generated, and what follows from it is sensible."""
 
-import tracemalloc
-
 import pytest
 
 from bench.datasets import Dataset
@@ -11,6 +9,7 @@ from proxy.analysis.findings import Findings
 from proxy.config.model import Store
 from proxy.config.units import show_size
 from proxy.plan.line import Line
+from tests.memory import tracing
 
 MIB = 1 << 20
 FIELD = Line(45e6, 0.1, 0.01)
@@ -96,11 +95,9 @@ def test_memory_is_bounded() -> None:
     volume = Dataset("any", 32 * MIB, 38, 50)
     exact = analyzed(volume)
     analyzed(Dataset("any", MIB), bounds)  # what is made once is made
-    tracemalloc.start()
-    found = analyzed(volume, bounds)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 48 * MIB
+    with tracing() as taken:
+        found = analyzed(volume, bounds)
+    assert taken.most < 48 * MIB
     assert found.usual.sampled < 1
     for one, other in zip(found.chunked, exact.chunked, strict=True):
         assert abs(one.distinct - other.distinct) <= 2 * one.margin

@@ -1,12 +1,12 @@
 """Data sets: stated percentages hold, seeds reproduce, nothing is held in memory."""
 
-import tracemalloc
 from collections.abc import Iterator
 from itertools import islice
 
 import pytest
 
 from bench.datasets import PAGE, Dataset, field_volumes, recut
+from tests.memory import tracing
 from tests.unit.bench.measured import compressibility
 
 SAMPLE = 16 << 20
@@ -90,23 +90,19 @@ def test_terabytes_need_no_memory() -> None:
 
     for _ in first(Dataset("warm up", 1 << 20, 38), 1):
         pass  # the text is made once and kept
-    tracemalloc.start()
-    for buffer in first(Dataset("any", 1 << 40, 38, 10), 16):
-        assert len(buffer) == 1 << 20
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 8 << 20
+    with tracing() as taken:
+        for buffer in first(Dataset("any", 1 << 40, 38, 10), 16):
+            assert len(buffer) == 1 << 20
+    assert taken.most < 8 << 20
 
 
 def test_plans_of_terabytes_need_no_memory_either(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that may be repeated are not all kept."""
     monkeypatch.setattr("bench.datasets.KEPT", 200)
-    tracemalloc.start()
-    most = max(file.number for file in islice(Dataset("any", 1 << 44, 0, 50).files(), 10_000))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    with tracing() as taken:
+        most = max(file.number for file in islice(Dataset("any", 1 << 44, 0, 50).files(), 10_000))
     assert most > 20 * 200
-    assert peak < 256 << 10
+    assert taken.most < 256 << 10
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """What a site knows by watching: the login's stages, tasks, and who is told."""
 
-import tracemalloc
-
 import pytest
 
 from proxy.iscsi.connection import Connection
@@ -9,6 +7,7 @@ from proxy.iscsi.keys import KEYS, TEXT_MAX, VALUE_MAX
 from proxy.iscsi.pdu import Opcode, Sender
 from proxy.iscsi.scsi import Access, command_of, unit_length
 from proxy.iscsi.tasks import TASKS_MAX, UNITS_MAX, Task, Tasks
+from tests.memory import tracing
 from tests.unit.iscsi.pdus import (
     READ_CAPACITY_10,
     command,
@@ -207,9 +206,15 @@ def test_answers_without_a_sensible_length(answer: bytes) -> None:
 
 def test_what_is_remembered_is_bounded() -> None:
     """However much a peer says, with all that is remembered as large as may be."""
-    tracemalloc.start()
-    before, _ = tracemalloc.get_traced_memory()
-    connection = Connection()
+    with tracing() as taken:
+        connection = Connection()
+        say_all(connection)
+    assert taken.kept < MEMORY_MAX
+    assert len(connection.tasks) == TASKS_MAX
+
+
+def say_all(connection: Connection) -> None:
+    """And twice as many commands as may be open."""
     for sender in Sender:
         for key in KEYS:
             long = text(**{key: "\U0001f4be" * VALUE_MAX})
@@ -222,10 +227,6 @@ def test_what_is_remembered_is_bounded() -> None:
             connection.passed(Sender.TARGET, data_in(n << 16, b"")[:48], bytes(4) + b"\0\0\x10\0", 0.0)
         function = pdu(Opcode.TASK_MANAGEMENT, 0x81, tag=n, additional=bytes(1020))
         connection.passed(Sender.INITIATOR, function, b"", 0.0)
-    after, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert after - before < MEMORY_MAX
-    assert len(connection.tasks) == TASKS_MAX
 
 
 @pytest.mark.parametrize(

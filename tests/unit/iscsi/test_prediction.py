@@ -1,7 +1,5 @@
 """Steady traffic is a byte a header; what no Predictor writes is refused."""
 
-import tracemalloc
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +7,7 @@ from hypothesis import strategies as st
 from proxy.iscsi.errors import RecordError
 from proxy.iscsi.prediction import NEW, PLACES, TASKS, Predictor, Restorer
 from proxy.iscsi.record import AS_IS, DATA_MAX, PAYLOAD, PLAIN, TAIL
+from tests.memory import tracing
 from tests.unit.iscsi.pdus import command, data_out, pdu, write_10
 from tests.unit.reduction.sites import noise
 
@@ -62,14 +61,10 @@ def test_tasks_without_end_take_no_memory_without_end() -> None:
 def test_nor_do_they_on_both_sides_alike() -> None:
     """Were nobody to forget anything, both would still agree."""
     predictor = Predictor()
-    tracemalloc.start()
-    try:
+    with tracing() as taken:
         for tag in range(5_000):
             predictor.predict(bytes((PAYLOAD,)) + data_out(tag, bytes(4), 7 * tag)[:48])
-        kept, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert kept < 256 << 10
+    assert taken.kept < 256 << 10
 
 
 @given(st.integers(0, 0xFFFF_FFFF) | st.sampled_from([0, 0xFF, 0xFF00_0000, 0xFFFF_FFFF, 0xFF_00FF, 0xFFFF_0000]))

@@ -1,6 +1,5 @@
 """History from seconds: rates, ranges, summaries, the waterfall, cold and warm, gains; bounded whatever happens."""
 
-import tracemalloc
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +10,7 @@ from proxy.observe.ranges import RANGES
 from proxy.observe.readings import counters
 from proxy.observe.snapshot import Snapshot
 from proxy.observe.steps import COLUMNS, SERIES_MAX, Book, at, merge, second
+from tests.memory import tracing
 from tests.unit.observe.snapshots import NOW, changed, of_peer, peer, share, traffic, with_peer
 
 MB = 1_000_000
@@ -173,18 +173,16 @@ def test_what_nobody_writes_down_is_bounded_too() -> None:
     """
     book, row = Book(), second({"raw": 1.0}, 1.0)
 
-    def pass_(seconds: range) -> int:
+    def pass_(seconds: range) -> None:
         for number in seconds:
             book.add("site", row, NOW + number)
-        return tracemalloc.get_traced_memory()[0]
 
-    tracemalloc.start()
-    try:
-        before = pass_(range(4000))
-        growth = pass_(range(4000, 8000)) - before
-    finally:
-        tracemalloc.stop()
-    assert growth < 100 << 10, "steps of a minute and longer ones, of which there are not enough yet"
+    with tracing() as taken:
+        pass_(range(4000))
+        taken.look()
+        before = taken.kept
+        pass_(range(4000, 8000))
+    assert taken.kept - before < 100 << 10, "steps of a minute and longer ones, of which there are not enough yet"
     kept = {(name, number) for name, _, number in book.take_changed()}
     assert len([number for name, number in kept if name == "5m"]) == RANGES["5m"].steps, "the disk may take them yet"
 

@@ -1,13 +1,13 @@
 """A batch's outer form: every length is checked before anything is decoded or kept."""
 
 import struct
-import tracemalloc
 
 import pytest
 
 from proxy.reduction.batch import BATCH_PLAIN_MAX, HEADER_BYTES, assemble, dissect, length_bound, overhead_bound
 from proxy.reduction.errors import BatchError
 from proxy.reduction.tokens import literal_token, more_token, reference_token
+from tests.memory import tracing
 
 
 def test_a_batchs_layout() -> None:
@@ -66,10 +66,6 @@ def test_tokens_take_little_memory() -> None:
     """The shortest token takes forty times its length when it is parsed; so there may not be many."""
     plain = BATCH_PLAIN_MAX
     data = memoryview(batch(plain, more_token(1) * ((overhead_bound(plain) - HEADER_BYTES) // 2), 0, b""))
-    tracemalloc.start()
-    try:
+    with tracing() as taken:
         assert dissect(data).tokens
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 4 << 20
+    assert taken.most < 4 << 20

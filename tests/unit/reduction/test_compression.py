@@ -1,6 +1,5 @@
 """Literal bytes on their way: what is gained, when it is given up, and what is refused before it costs memory."""
 
-import tracemalloc
 from itertools import pairwise
 
 import pytest
@@ -9,6 +8,7 @@ import zstandard
 from proxy.reduction.batch import CODEC_NONE, CODEC_ZSTD
 from proxy.reduction.compression import WINDOW_MAX, Compressor, decode, zstd
 from proxy.reduction.errors import BatchError
+from tests.memory import tracing
 from tests.unit.reduction.batches import encoded
 from tests.unit.reduction.sites import noise
 
@@ -202,14 +202,9 @@ def test_the_forged_frames_are_what_they_are_called() -> None:
     ],
 )
 def test_frames_that_are_refused(data: bytes, length: int) -> None:
-    tracemalloc.start()
-    try:
-        with pytest.raises(BatchError):
-            decode(CODEC_ZSTD, data, length)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 64 << 10
+    with tracing() as taken, pytest.raises(BatchError):
+        decode(CODEC_ZSTD, data, length)
+    assert taken.most < 64 << 10
 
 
 @pytest.mark.parametrize(

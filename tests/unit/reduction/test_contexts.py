@@ -1,6 +1,5 @@
 """One zstd frame a stream: what a context brings to small batches, and what is refused before it costs memory."""
 
-import tracemalloc
 from collections.abc import Callable
 from typing import cast
 
@@ -15,6 +14,7 @@ from proxy.reduction.decoder import Decoder
 from proxy.reduction.errors import BatchError
 from proxy.reduction.tokens import literal_token
 from proxy.reduction.windows import WINDOW_LOG_MAX, WINDOW_LOG_MIN, WINDOWS_MAX, ContextMemory
+from tests.memory import tracing
 from tests.unit.reduction.batches import delivered
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import noise, site
@@ -169,14 +169,9 @@ def test_blocks_made_by_hand() -> None:
 )
 def test_what_is_refused(data: bytes, length: int) -> None:
     far = begun()
-    tracemalloc.start()
-    try:
-        with pytest.raises(BatchError):
-            far.decode(data, length)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 3 * BATCH_PLAIN_MAX  # what the frame yields passes a buffer of one batch
+    with tracing() as taken, pytest.raises(BatchError):
+        far.decode(data, length)
+    assert taken.most < 3 * BATCH_PLAIN_MAX  # what the frame yields passes a buffer of one batch
 
 
 def test_nothing_is_continued_that_was_not_begun() -> None:

@@ -1,7 +1,5 @@
 """The receiving side: each rule of PROTOCOL.md, "Batches", and what happens to those who break it."""
 
-import tracemalloc
-
 import pytest
 
 from dedupstore.chunker import LARGEST_CHUNK
@@ -10,6 +8,7 @@ from proxy.reduction.batch import BATCH_PLAIN_MAX, CODEC_NONE, assemble
 from proxy.reduction.decoder import DecodedBatch
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.tokens import learn_token, literal_token, more_token, reference_token, run_token, slice_token
+from tests.memory import tracing
 from tests.unit.reduction.batches import (
     CHUNK,
     NAME,
@@ -210,14 +209,9 @@ def test_a_batch_that_delivers_too_much_takes_no_memory() -> None:
     big = noise(LARGEST_CHUNK)
     hold(far, big)
     data = batch(reference_token(fingerprint(big)) * 1900, plain=BATCH_PLAIN_MAX)
-    tracemalloc.start()
-    try:
-        with pytest.raises(BatchError, match="more than the 524288 bytes"):
-            decoder_of(far).feed(data)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 4 << 20
+    with tracing() as taken, pytest.raises(BatchError, match="more than the 524288 bytes"):
+        decoder_of(far).feed(data)
+    assert taken.most < 4 << 20
 
 
 # -- END -------------------------------------------------------------------------------------------------------

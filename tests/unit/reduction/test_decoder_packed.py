@@ -1,7 +1,6 @@
 """The tokens of a batch that waits are packed, for a thousand streams may wait."""
 
 import contextlib
-import tracemalloc
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +10,7 @@ from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import overhead_bound
 from proxy.reduction.obtaining import Needs
 from proxy.reduction.tokens import Token, learn_token, literal_token, pack, reference_token, unpack
+from tests.memory import tracing
 from tests.unit.reduction.batches import CHUNK, NAME, OTHER, OTHER_NAME, WHOLE, advanced, batch, hold, literal
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import decoder_of, noise, site
@@ -19,13 +19,9 @@ from tests.unit.reduction.sites import decoder_of, noise, site
 @contextlib.contextmanager
 def little_is_kept_of(data: memoryview) -> Iterator[None]:
     """What this takes, and keeps, is less than twice that batch."""
-    tracemalloc.start()
-    try:
+    with tracing() as taken:
         yield
-        taken, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert taken < 2 * len(data)
+    assert taken.kept < 2 * len(data)
 
 
 def test_tokens_that_wait_take_little_memory() -> None:

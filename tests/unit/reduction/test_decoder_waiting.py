@@ -1,7 +1,5 @@
 """The receiving side, when a chunk is not at hand: it is loaded or asked for, and the stream waits."""
 
-import tracemalloc
-
 import pytest
 
 from dedupstore.chunker import LARGEST_CHUNK
@@ -11,6 +9,7 @@ from proxy.reduction.decoder import DecodedBatch, Decoder
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.obtaining import Needs
 from proxy.reduction.tokens import learn_token, literal_token, reference_token, slice_token
+from tests.memory import tracing
 from tests.unit.reduction.batches import (
     CHUNK,
     NAME,
@@ -61,13 +60,9 @@ def test_a_batch_that_waits_keeps_its_plain_bytes_once(ahead: int) -> None:
     if ahead:
         assert delivered(decoder, batch(literal_token(ahead), literals=bytes(ahead))) == bytes(ahead)
     data = batch(*tokens, literals=bytes(2 * half), plain=2 * half + len(CHUNK))
-    tracemalloc.start()
-    try:
+    with tracing() as taken:
         assert decoder.feed(data) is None
-        kept, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert kept < 2 * half + len(whole) + (64 << 10), "what was delivered and what the store has learned"
+    assert taken.kept < 2 * half + len(whole) + (64 << 10), "what was delivered and what the store has learned"
     decoder.obtaining.fill(NAME, CHUNK)
     assert advanced(decoder) == bytes(2 * half) + CHUNK
 
@@ -78,17 +73,14 @@ def test_nothing_is_kept_of_what_waits_when_the_stream_ends() -> None:
     first = batch(literal_token(size), WHOLE, literal_token(size), literals=bytes(2 * size), plain=2 * size + 1000)
     others = [batch(literal_token(size), literals=bytes(size)) for _ in range(4)]
     decoder = decoder_of(site(ShelfStore()))
-    tracemalloc.start()
-    try:
+    with tracing() as taken:
         assert decoder.feed(first) is None
         for each in others:
             decoder.keep(each)
-        assert tracemalloc.get_traced_memory()[0] > 6 * size
+        taken.look()
+        assert taken.kept > 6 * size
         decoder.close()
-        kept, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert kept < size // 4
+    assert taken.kept < size // 4
     assert decoder.advance() is None
 
 

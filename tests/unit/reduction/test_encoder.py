@@ -1,6 +1,5 @@
 """The sending side: what is pinned and for how long, what may be missed, and how a stream ends."""
 
-import tracemalloc
 from unittest.mock import MagicMock
 
 import pytest
@@ -11,6 +10,7 @@ from proxy.reduction.batch import BATCH_PLAIN_MAX, dissect, length_bound
 from proxy.reduction.drafts import BATCH_TARGET
 from proxy.reduction.encoder import READ_BYTES
 from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, SLICE, learn_token
+from tests.memory import tracing
 from tests.unit.reduction.batches import delivered
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import (
@@ -42,8 +42,7 @@ def test_the_buffer_takes_no_more_than_asked_and_than_one_read(most: int, given:
 
 def test_a_silent_source_takes_no_room_but_that_of_what_came() -> None:
     near, far = two_sites()
-    tracemalloc.start()
-    try:
+    with tracing():
         stream = Stream(near, far, Chunker())
         least = traced()
         stream.write(DATA[:5000])
@@ -54,8 +53,6 @@ def test_a_silent_source_takes_no_room_but_that_of_what_came() -> None:
         assert traced() > least + READ_BYTES
         stream.encoder.shrink()
         assert traced() < least + READ_BYTES // 4
-    finally:
-        tracemalloc.stop()
 
 
 def test_what_comes_after_a_silence_is_cut_as_if_there_had_been_none() -> None:
@@ -171,14 +168,11 @@ def test_an_abandoned_stream_pins_nothing(near: Site) -> None:
 def test_an_encoder_that_was_closed_has_no_room(near: Site) -> None:
     """Its relay is in a cycle and may wait for the collector; hundreds of short streams had 0.2 MiB each meanwhile."""
     encoder = encoder_of(near)
-    tracemalloc.start()
-    try:
+    with tracing():
         brings(encoder, DATA[:1000])
         assert traced() > READ_BYTES
         encoder.close()
         assert traced() < READ_BYTES // 8
-    finally:
-        tracemalloc.stop()
     assert encoder.unsent == 0
 
 

@@ -1,6 +1,5 @@
 """Sections, records and payload that no SpanEncoder sends are refused before they cost memory."""
 
-import tracemalloc
 from typing import cast
 
 import pytest
@@ -18,6 +17,7 @@ from proxy.reduction.decoder import Decoder
 from proxy.reduction.errors import BatchError
 from proxy.reduction.span_decoder import SpanDecoder
 from proxy.reduction.tokens import learn_token, literal_token, more_token, slice_token
+from tests.memory import tracing
 from tests.unit.iscsi.pdus import NEXT_FULL_FEATURE, data_out, login, login_answer, pdu
 from tests.unit.iscsi.sites import Cut
 from tests.unit.reduction.batches import delivered
@@ -149,14 +149,9 @@ def test_short_sections_that_stand_for_many_records() -> None:
     assert decoder.feed(batch(new(NOP), 49)) is not None  # the difference of nothing but an opcode is now at a place
     many = RECORDS_MAX // 49
     bomb = bytes((1,)) * (2 * many)
-    tracemalloc.start()
-    try:
-        with pytest.raises(BatchError, match=f"more than {49 * many} bytes of records"):
-            decoder.feed(batch(bomb, 49 * many))
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 4 * RECORDS_MAX
+    with tracing() as taken, pytest.raises(BatchError, match=f"more than {49 * many} bytes of records"):
+        decoder.feed(batch(bomb, 49 * many))
+    assert taken.most < 4 * RECORDS_MAX
 
 
 def test_a_chunk_in_thousands_of_slices() -> None:
@@ -168,15 +163,11 @@ def test_a_chunk_in_thousands_of_slices() -> None:
         header = pdu(Opcode.DATA_OUT, data=chunk)[:BASIC_BYTES]
         section = Section(49, CODEC_NONE, len(new(header)), new(header, flags=PAYLOAD))
         whole = memoryview(assemble(size, CODEC_NONE, tokens, sum(map(len, literals)), literals, section))
-        tracemalloc.start()
-        try:
+        with tracing() as taken:
             decoded = decoder.feed(whole)
-            kept, _ = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
         assert decoded is not None
         assert decoded.data[BASIC_BYTES:] == chunk
-        assert kept < 4 * size  # what goes to the array, the chunk here and in the store, and little else
+        assert taken.kept < 4 * size  # what goes to the array, the chunk here and in the store, and little else
 
 
 def sliced(chunk: bytes, piece: int) -> bytes:

@@ -1,12 +1,11 @@
 """Reads of iSCSI streams: how far they go, and that what comes otherwise than expected still makes legal batches."""
 
-import tracemalloc
-
 import pytest
 
 from dedupstore.chunker import Chunker
 from proxy.reduction.batch import RECORDS_MAX, dissect
 from proxy.reduction.span_encoder import LOOK_BYTES
+from tests.memory import tracing
 from tests.unit.iscsi.pdus import command, data_out, pdu, write_10
 from tests.unit.reduction.sites import noise, two_sites
 from tests.unit.reduction.span_sites import Talk
@@ -74,16 +73,14 @@ def test_what_comes_where_long_pdus_were_expected_takes_legal_batches(unit: byte
 def test_a_silent_source_takes_no_room_but_that_of_what_came() -> None:
     """Neither where PDUs are looked at nor where their payload waits for a border; of a PDU that is not whole nothing
     is lost."""
-    tracemalloc.start()
-    try:
+    with tracing() as taken:
         talk = Talk(*two_sites(), Chunker())
         talk.log_in()
         one = data_out(1, VOLUME[: 8 * KIB])
         talk.out.say(command(1, write_10(0, 32)) + one + one[:100])
-        before = tracemalloc.get_traced_memory()[0]
+        taken.look()
+        before = taken.kept
         talk.out.encoder.shrink()
-        assert before - tracemalloc.get_traced_memory()[0] > 2 * LOOK_BYTES + 128 * KIB
-    finally:
-        tracemalloc.stop()
+    assert before - taken.kept > 2 * LOOK_BYTES + 128 * KIB
     talk.out.say(one[100:])
     assert talk.out.received == talk.out.sent
