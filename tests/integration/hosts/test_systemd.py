@@ -16,6 +16,7 @@ import pytest
 from tests.integration.bed.ends import hang_up
 from tests.integration.bed.sites import Bed
 from tests.patience import PATIENCE
+from tests.stand_ins import stand_in
 
 UNIT = Path(__file__).parents[3] / "deploy" / "systemd" / "isthmus@.service"
 EXPOSURE_MAX = 2.0
@@ -41,9 +42,7 @@ def test_its_exposure_is_small(analyze: str) -> None:
 
 def test_it_is_written_without_mistakes(analyze: str, tmp_path: Path) -> None:
     """As installed, but for the program's place."""
-    program = tmp_path / "isthmus"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
+    program = stand_in(tmp_path, "isthmus", "")
     installed = tmp_path / "isthmus@.service"
     installed.write_text(UNIT.read_text().replace("/opt/isthmus/bin/isthmus", str(program)))
     command = [analyze, "verify", "--man=no", str(tmp_path / "isthmus@east.service")]

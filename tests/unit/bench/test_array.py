@@ -1,6 +1,5 @@
 """The iSCSI target that demo and integration tests use: real tgtd, real qemu-img, no pair between."""
 
-import os
 from pathlib import Path
 
 import psutil
@@ -10,6 +9,7 @@ from bench import array
 from bench.array import ArrayFailure, IscsiTarget, copy_volume, identical
 from bench.datasets import Dataset
 from proxy.cli.ending import ended_in_order
+from tests.stand_ins import path_with, stand_in
 
 needs_target = pytest.mark.skipif(bool(IscsiTarget.lacking()), reason=f"no iSCSI target: {IscsiTarget.lacking()}")
 
@@ -57,9 +57,8 @@ def test_a_target_that_is_interrupted_before_it_answers(
         ("tgtd", "exec sleep 600"),
         ("tgtadm", f"mkdir {interrupted} 2>/dev/null && kill -TERM $PPID\nexit 1"),
     ):
-        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        stand_in(tmp_path, name, does)
+    monkeypatch.setenv("PATH", path_with(tmp_path))
     monkeypatch.setattr(array, "PATIENCE_SECONDS", 3600.0)
     with pytest.raises(KeyboardInterrupt), ended_in_order():
         IscsiTarget(site_directory, [1 << 20]).__enter__()
@@ -84,10 +83,8 @@ def test_an_initiator_that_complains_at_length_is_heard_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It waited for a full pipe to be read, and the bench for it to say more on the other one."""
-    stand_in = tmp_path / "qemu-img"
-    stand_in.write_text("#!/bin/sh\nyes | head -c 1000000 >&2\necho no route >&2\nexit 1\n")
-    stand_in.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    stand_in(tmp_path, "qemu-img", "yes | head -c 1000000 >&2\necho no route >&2\nexit 1")
+    monkeypatch.setenv("PATH", path_with(tmp_path))
     with pytest.raises(ArrayFailure, match=r"qemu-img ended with status 1: (.|\n)*no route$"):
         copy_volume("volume", "iscsi:")
 

@@ -19,6 +19,7 @@ from bench.ending import bound, scratch
 from bench.sites import environment
 from proxy.cli.ending import ended_in_order
 from tests.patience import PATIENCE
+from tests.stand_ins import path_with, stand_in
 
 pytestmark = pytest.mark.usefixtures("hangups")
 
@@ -130,11 +131,10 @@ def test_what_was_started_dies_with_its_starter() -> None:
 @pytest.mark.parametrize(("tool", "code"), TOOLS)
 def test_a_tool_that_a_bench_has_started_dies_with_it(tool: str, code: str, tmp_path: Path) -> None:
     """An initiator would try for ever to reach an array that is gone, and fio would work on for a day."""
-    stand_in, told = tmp_path / tool, tmp_path / "pid"
+    told = tmp_path / "pid"
     os.mkfifo(told)
-    stand_in.write_text(f'#!/bin/sh\necho $$ > "{told}"; exec sleep 600\n')
-    stand_in.chmod(0o755)
-    environ = {**environment(), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    stand_in(tmp_path, tool, f'echo $$ > "{told}"; exec sleep 600')
+    environ = {**environment(), "PATH": path_with(tmp_path)}
     with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=environ) as starter:
         child = psutil.Process(int(told.read_text()))
         starter.kill()

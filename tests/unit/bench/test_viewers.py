@@ -1,4 +1,4 @@
-"""What ten open pages cost, where the kernel says that a transfer took no time of a processor."""
+"""What ten open pages cost: of two transfers in a row one without them, and one with them."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,3 +22,14 @@ def test_a_transfer_that_took_less_than_a_tick(monkeypatch: pytest.MonkeyPatch) 
         rounds.note(*comparison._transfer(Path("volume"), pair, sink))
     assert comparison.alone.costs == [TICK * 256]
     assert [goal.measured for goal in comparison.goals()] == [0, 0]
+
+
+def test_what_they_cost_is_the_median_of_rounds() -> None:
+    """A loss is more than 0, whichever of the two figures it is of."""
+    comparison = Comparison(1, 3)
+    for alone, watched in (((100.0, 2.0), (90.0, 2.5)), ((10.0, 2.0), (10.0, 2.0)), ((50.0, 2.0), (49.0, 2.04))):
+        comparison.alone.note(*alone)
+        comparison.watched.note(*watched)
+    rate, cost = comparison.goals()
+    assert [rate.measured, cost.measured] == pytest.approx([2, 2])
+    assert (rate.at_least, cost.at_least) == (False, False)

@@ -14,6 +14,7 @@ import pytest
 from proxy.cli.secrets import REMOVED, Secrets
 from proxy.errors import ExitCode
 from tests.patience import until
+from tests.stand_ins import path_with, stand_in
 from tests.unit.cli.conftest import Isthmus, StatusSite, change
 from tests.unit.cli.statuses import STATUS
 
@@ -267,11 +268,9 @@ def test_the_journal_is_that_of_the_unit_that_runs_the_file(
     isthmus: Isthmus, pair: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch, content: str
 ) -> None:
     """isthmus@a runs a.toml, whatever site that is; and above all one that cannot be read, so that it does not run."""
-    program = pair / "bin" / "journalctl"
-    program.parent.mkdir()
-    program.write_text('#!/bin/sh\necho "of $2"\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    (programs := pair / "bin").mkdir()
+    stand_in(programs, "journalctl", 'echo "of $2"')
+    monkeypatch.setenv("PATH", path_with(programs))
     (pair / "a.toml").write_text(content or (pair / "east.toml").read_text())
     assert isthmus("support-bundle", pair / "a.toml", "-o", bundle).exit_code == 0
     assert parts(bundle)["journal.txt"] == b"of isthmus@a.service\n"

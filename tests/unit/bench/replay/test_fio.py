@@ -1,7 +1,6 @@
 """What fio is told, and what is read from its report. fio itself does not run here."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from bench.replay.fio import (
 )
 from bench.replay.tcp_counters import Segments
 from tests.patience import PATIENCE
+from tests.stand_ins import path_with, stand_in
 
 
 def told(*jobs: tuple[str, dict[str, Any], dict[str, Any]]) -> str:
@@ -79,9 +79,8 @@ def test_nothing_is_measured_beside_a_fio_that_does_not_work(
 ) -> None:
     """All volumes moved first, which takes hours at the real sizes."""
     monkeypatch.setattr(fio, "PATIENCE_SECONDS", patience)
-    (stand_in := tmp_path / "fio").write_text(f"#!/bin/sh\n{does}\n")
-    stand_in.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    stand_in(tmp_path, "fio", does)
+    monkeypatch.setenv("PATH", path_with(tmp_path))
     with pytest.raises(FioFailure, match=told), load([], tmp_path):
         pytest.fail("it is measured")
 
