@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from proxy.cli.plan import compute
 from proxy.errors import ExitCode
+from tests.time_zones import time_zone
 from tests.unit.cli.conftest import Isthmus
 
 LINE = ("--rate", "45Mbit", "--round-trip", "100ms")
@@ -85,12 +85,9 @@ def test_when_it_ends(isthmus: Isthmus) -> None:
 
 
 @pytest.fixture
-def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TZ", getattr(request, "param", "CET-1CEST,M3.5.0,M10.5.0/3"))
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
+def zone(request: pytest.FixtureRequest) -> Iterator[None]:
+    with time_zone(getattr(request, "param", "CET-1CEST,M3.5.0,M10.5.0/3")):
+        yield
 
 
 @pytest.mark.usefixtures("zone")

@@ -10,6 +10,7 @@ import pytest
 from proxy.doctor import host
 from proxy.doctor.facts import Disk, Memory, NoDisk, Processors, Zone
 from tests.nobody import directory_of_nobody
+from tests.time_zones import time_zone
 
 FILES = {
     "proc/sys/net/ipv4/tcp_available_congestion_control": "reno cubic\n",
@@ -80,18 +81,18 @@ def test_the_memory_from_which_a_control_group_slows_its_processes(root: Path) -
 
 
 def test_the_limits_of_another_process(root: Path) -> None:
+    limits = (
+        "Limit           Soft Limit  Hard Limit  Units\n"
+        "Max processes   96365       96365       processes\n"
+        "Max open files  1024        524288      files\n"
+    )
+    for name, text in {"memory.max": "900", "memory.high": "700", "cpu.max": "20000 40000"}.items():
+        write(root / "sys/fs/cgroup/a" / name, f"{text}\n")
     with subprocess.Popen(["sleep", "300"]) as process:
-        write(root / f"proc/{process.pid}/cgroup", "0::/a\n")
-        write(
-            root / f"proc/{process.pid}/limits",
-            "Limit           Soft Limit  Hard Limit  Units\n"
-            "Max processes   96365       96365       processes\n"
-            "Max open files  1024        524288      files\n",
-        )
-        for name, text in {"memory.max": "900", "memory.high": "700", "cpu.max": "20000 40000"}.items():
-            write(root / "sys/fs/cgroup/a" / name, f"{text}\n")
-        os.sched_setaffinity(process.pid, {min(os.sched_getaffinity(0))})
         try:
+            write(root / f"proc/{process.pid}/cgroup", "0::/a\n")
+            write(root / f"proc/{process.pid}/limits", limits)
+            os.sched_setaffinity(process.pid, {min(os.sched_getaffinity(0))})
             assert host.memory(process.pid, root) == Memory(1000 * 1024, 900, 700)
             assert host.descriptors(process.pid, root) == 524288
             assert host.processors(process.pid, root) == Processors(1, 0.5)
@@ -210,14 +211,11 @@ def test_the_time_zone(root: Path, environment: str, zone: Zone) -> None:
     assert host.zone(root=root) == zone
 
 
-def test_what_the_c_library_makes_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_c_library_makes_of_them() -> None:
     """A name that is taken for one of a rule without an offset is UTC by another name."""
     for name, seconds in (("CET-1CEST,M3.5.0,M10.5.0/3", -3600), ("<+03>-3", -10800), ("Europe/Berln", 0)):
-        monkeypatch.setenv("TZ", name)
-        time.tzset()
-        assert time.timezone == seconds
-    monkeypatch.undo()
-    time.tzset()
+        with time_zone(name):
+            assert time.timezone == seconds
 
 
 def test_the_hosts_time_zone(root: Path) -> None:

@@ -1,6 +1,5 @@
 """From the configuration to the tunnel: a stream's share, the rate that holds now, what lanes cost beyond frames."""
 
-import time
 from datetime import datetime
 from typing import cast
 
@@ -10,6 +9,7 @@ from proxy.net.lane import Lane
 from proxy.net.shares import Shares
 from proxy.net.tcpinfo import TcpInfo
 from proxy.protocol.share import Priority
+from tests.time_zones import time_zone
 from tests.unit.config.contract import EAST, site_of
 from tests.unit.net.lanes import FakeLane
 from tests.unit.protocol.line import MBIT, Line
@@ -120,14 +120,9 @@ def test_what_others_sent_again_is_not() -> None:
 
 
 @pytest.mark.parametrize("zone", ["UTC", "XXX-24", "XXX+24:59:59"])
-def test_whatever_zone_the_host_is_in_some_rate_holds(monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
-    monkeypatch.setenv("TZ", zone)
-    time.tzset()
-    try:
+def test_whatever_zone_the_host_is_in_some_rate_holds(zone: str) -> None:
+    with time_zone(zone):
         shares = Shares(Line(1000 * MBIT).tunnel, Bench().site, Bench().site.peers[0], 0.0)
-    finally:
-        monkeypatch.undo()
-        time.tzset()
     assert shares.rate in (10_000_000, 20_000_000)
 
 
