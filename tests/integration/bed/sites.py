@@ -8,6 +8,7 @@ with pair.running():
 
 import contextlib
 import json
+import re
 import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -181,6 +182,14 @@ def configure(site: Site, table: str, text: str) -> None:
     content = site.config.read_text()
     assert f"[[{table}]]\n" in content
     site.config.write_text(content.replace(f"[[{table}]]\n", f"[[{table}]]\n{text}", 1))
+
+
+def without_peer(name: str, text: str) -> str:
+    """A site's file that knows that peer no more."""
+    tables = re.split(r"^(?=\[)", text, flags=re.MULTILINE)
+    left = [table for table in tables if not table.startswith(f'[[peer]]\nname = "{name}"\n')]
+    assert len(left) == len(tables) - 1
+    return "".join(left)
 
 
 def run(*sites: Site) -> None:

@@ -36,6 +36,13 @@ def test_a_peer_that_has_ended_in_order_and_is_refused_since_is_back(bed: Bed) -
         stage.west.wait_for(lambda: peer_of(stage.west, "rogue")["ended_seconds"] is None, "says that it is away")
 
 
+def end(lane: ScriptedLane) -> None:
+    """As west: come up, and end in order."""
+    lane.answer("west")
+    lane.send(ENDED)
+    lane.ending()
+
+
 def back_and_refused(bed: Bed, west: Answerer, change: Callable[[], None], words: str) -> None:
     """East, which dials west, is told of its end in order; after the change, of the refusal, and of no end any more."""
     east = bed.site("east", {"west": west.address})
@@ -56,10 +63,9 @@ def test_a_peer_that_has_ended_in_order_and_refuses_since_is_back(bed: Bed) -> N
         if released.is_set():
             lane.expect(FrameType.HELLO)
             lane.send(refusal)
+            lane.ending()
         else:
-            lane.answer("west")
-            lane.send(ENDED)
-        lane.ending()
+            end(lane)
 
     with Answerer(context(bed.directory / "west", answering=True), answer) as west:
         back_and_refused(bed, west, released.set, "refused by the other side: no common version")
@@ -85,12 +91,6 @@ TLS: dict[str, tuple[Callable[[Bed], ssl.SSLContext], str]] = {
 def test_in_tls(bed: Bed, what: str) -> None:
     make(bed.directory / "west", "west")
     make(bed.directory / "other", "west")
-
-    def end(lane: ScriptedLane) -> None:
-        lane.answer("west")
-        lane.send(ENDED)
-        lane.ending()
-
     made, words = TLS[what]
     with Answerer(context(bed.directory / "west", answering=True), end) as west:
 

@@ -71,15 +71,13 @@ async def talk(here: Owner, there: Owner, certificate: Path) -> None:
     far, near = OpenLane(there, dialler=False), OpenLane(here, dialler=True)  # type: ignore[arg-type]
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: far, "127.0.0.1", 0, ssl=serving)
-    await loop.create_connection(lambda: near, "127.0.0.1", server.sockets[0].getsockname()[1], ssl=dialling)
-    async with asyncio.timeout(PATIENCE):
+    async with server, asyncio.timeout(PATIENCE):
+        await loop.create_connection(lambda: near, "127.0.0.1", server.sockets[0].getsockname()[1], ssl=dialling)
         await there.up.wait()
         near.write([encode(FrameType.DATA, 1, number, bytes(2000)) for number in range(FRAMES)])
         near.close(CloseCode.SHUTDOWN, "the site shuts down")
         await there.gone.wait()
         await near.disconnected.wait()
-    server.close()
-    await server.wait_closed()
 
 
 @pytest.mark.parametrize("turn", range(3))

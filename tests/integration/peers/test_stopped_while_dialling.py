@@ -11,7 +11,7 @@ import threading
 from bench.sites import free_port
 from proxy.protocol.codes import CloseCode, FrameType
 from tests.certificates import make
-from tests.integration.bed.sites import Bed
+from tests.integration.bed.sites import Bed, without_peer
 from tests.integration.peers.scripted import Answerer, ScriptedLane, context
 from tests.integration.peers.stage import messages
 from tests.patience import PATIENCE
@@ -57,10 +57,7 @@ def test_who_is_removed_meanwhile_is_told_that(bed: Bed) -> None:
         east.start()
         east.wait_ready()
         assert silent.greeted.wait(PATIENCE)
-        text = east.config.read_text()
-        begin = text.index('[[peer]]\nname = "west"')
-        end = text.find("[[", begin + 1)
-        east.config.write_text(text[:begin] + (text[end:] if end >= 0 else ""))
+        east.config.write_text(without_peer("west", east.config.read_text()))
         east.signal(signal.SIGHUP)
         assert silent.told.wait(PATIENCE)
     assert silent.was_told("east has west in its file no more"), (silent.heard, west.failures)

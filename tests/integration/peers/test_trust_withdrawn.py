@@ -15,17 +15,10 @@ from proxy.protocol.hello import Hello
 from proxy.protocol.reader import encode
 from tests.certificates import make
 from tests.integration.bed.ends import Array, connect, how_it_ends, receipt, whole
-from tests.integration.bed.sites import Bed, eventually, run
+from tests.integration.bed.sites import Bed, eventually, run, without_peer
 from tests.integration.peers.scripted import Answerer, ScriptedLane, context, dial, hello
 from tests.integration.peers.stage import peer_of, says
 from tests.patience import PATIENCE
-
-ROGUE = '[[peer]]\nname = "rogue"\ncertificate = "rogue.crt"'
-
-
-def without(table: str, text: str) -> str:
-    assert table in text
-    return text.replace(table, "")
 
 
 def awaiting_restart(text: str) -> str:
@@ -70,7 +63,7 @@ def test_a_peer_is_removed(bed: Bed) -> None:
     with dial(listening, context(bed.directory / "rogue")) as lane:
         lane.come_up(hello("rogue", "west"))
         with_rogue = west.config.read_text()
-        west.config.write_text(awaiting_restart(without(ROGUE, with_rogue)))
+        west.config.write_text(awaiting_restart(without_peer("rogue", with_rogue)))
         west.signal(signal.SIGHUP)
         assert lane.close_of()[0] == CloseCode.NOT_A_PEER
     removed = f"rogue was removed from {west.config}"
@@ -98,7 +91,7 @@ def test_a_peer_is_added(bed: Bed) -> None:
     listening = ("127.0.0.1", free_port())
     west = bed.site("west", {"east": None, "rogue": None}, tunnel={"listen": f"127.0.0.1:{listening[1]}"})
     with_rogue = west.config.read_text()
-    west.config.write_text(without(ROGUE, with_rogue))
+    west.config.write_text(without_peer("rogue", with_rogue))
     west.start()
     west.wait_ready()
     west.config.write_text(awaiting_restart(with_rogue))
@@ -129,7 +122,7 @@ def test_a_peer_is_removed_while_the_certificate_of_another_has_ended(bed: Bed) 
         lane.come_up(hello("rogue", "west"))
         make(bed.directory / "third", "third", days=(-10, -1))
         with_rogue = west.config.read_text()
-        west.config.write_text(without(ROGUE, with_rogue))
+        west.config.write_text(without_peer("rogue", with_rogue))
         west.signal(signal.SIGHUP)
         assert lane.close_of()[0] == CloseCode.SHUTDOWN
     assert west.stop() == 0
