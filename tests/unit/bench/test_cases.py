@@ -54,6 +54,15 @@ def test_the_tables_fit_eighty_columns_and_excuses_stand_in_the_cells() -> None:
     assert [goal.measured for goal in results().goals()] == [98.2, 80]
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0.00"), (9.994, "9.99"), (10, "10.0"), (999.9, "999.9"), (1000, "1,000"), (-1000, "-1,000")],
+)
+def test_figures_have_three_digits_or_more(value: float, text: str) -> None:
+    found = Results(FACTS, 1.0, {"fill": [Figure("line", "what", {"x": value})]})
+    assert f" {text} " in shown(found)
+
+
 def test_missed_goals_are_shown_not_punished() -> None:
     assert results().right
     found = results()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bench.lines import Setting, untrue
+from bench.lines import FULL, Setting, exhausted, untrue
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,8 @@ def test_what_an_emulator_that_could_not_follow_says(west: Any, east: Any, round
     found = untrue(wan, Setting(round_trip=round_trip))
     assert told in found
     assert bool(found) is bool(told)
+
+
+def test_only_full_cores_are_an_excuse() -> None:
+    assert exhausted(FULL) == "the cores were busy (97%)"
+    assert exhausted(FULL - 0.001) == ""

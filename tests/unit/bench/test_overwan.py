@@ -8,7 +8,7 @@ from rich.console import Console
 
 from bench.case_results import Figure, case_table
 from bench.cases import Bench
-from bench.lines import Setting, exhausted
+from bench.lines import Setting
 from bench.load import Run, summary
 from bench.overwan import alone, bursts, iperf, outage, shares, slow_store, urgency, warm
 from bench.overwan.fill import AS_SHIPPED, CUBIC, judged, settled
@@ -181,11 +181,6 @@ def test_what_found_the_queue_full_is_a_share() -> None:
     before = {"packets": 100, "queue": 10}
     assert overflow(before, {"packets": 300, "queue": 15}) == 0.025
     assert overflow(before, before) == 0
-
-
-def test_only_full_cores_are_an_excuse() -> None:
-    assert not exhausted(0.9)
-    assert exhausted(0.99) == "the cores were busy (99%)"
 
 
 def took(seconds: float, *, verified: bool = True) -> Transfer:

@@ -129,6 +129,8 @@ def test_goals_are_judged() -> None:
         "latency added to 4 KiB, median": True,
         "resident, east, memory, full": False,
     }
+    (added,) = (goal.measured for goal in goals(results()) if goal.what.startswith("latency"))
+    assert added == pytest.approx(0.4), "of the rounds with 0.3, 0.7 and 0.4 ms more"
 
 
 def test_the_tables_fit_eighty_columns_and_show_a_difference() -> None:

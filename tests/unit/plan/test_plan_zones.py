@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.plan.zones import Zone, by_rate, by_size
+from proxy.plan.zones import Zone, by_rate, by_size, together
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,11 @@ def test_by_the_sum_of_write_throughput(megabytes: float, zone: Zone, colour: st
 )
 def test_by_the_average_size_of_a_write(size: float, zone: Zone) -> None:
     assert by_size(size) is zone
+
+
+@pytest.mark.parametrize("one", Zone)
+def test_both_have_to_say_so(one: Zone) -> None:
+    """Much that is written in small pieces gains as little as little in large ones."""
+    assert together(one, Zone.UNLIKELY) is together(Zone.UNLIKELY, one) is Zone.UNLIKELY
+    assert together(one, Zone.LIKELY) is together(Zone.LIKELY, one) is one
+    assert together(one, one) is one
