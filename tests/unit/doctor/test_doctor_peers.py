@@ -93,6 +93,7 @@ def test_a_wrong_certificate_is_named(west_as_peer: Peer) -> None:
     [
         (Reach(Contact.ACCEPTED, mtu=1500, segment=1448, full_size=True), Level.OK, "MTU 1500, MSS 1448, packets", ""),
         (Reach(Contact.SILENT, mtu=1500, segment=1448), Level.OK, "MTU 1500, MSS 1448", ""),
+        (Reach(Contact.ACCEPTED, mtu=1280, segment=1228), Level.OK, "MTU 1280", ""),
         (Reach(Contact.ACCEPTED, mtu=1279, segment=1227), Level.ATTENTION, "MTU 1279", "tracepath"),
         (
             Reach(Contact.ACCEPTED, mtu=1500, segment=1448, discovery=False),

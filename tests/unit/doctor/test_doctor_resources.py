@@ -14,11 +14,15 @@ from proxy.doctor.facts import Disk, Memory, NoDisk, Processors
 from proxy.doctor.findings import Finding, Level
 from proxy.doctor.host import unwritable
 from proxy.doctor.resources import (
+    AT_THE_DOOR,
+    ATTEMPTS,
     BASE,
     CONTEXTS,
     FEW_STREAMS,
+    LANE_DESCRIPTORS,
     LANES,
     REMEMBERED,
+    VISITORS,
     descriptors,
     disk,
     history,
@@ -27,10 +31,13 @@ from proxy.doctor.resources import (
     needed_descriptors,
     processors,
 )
+from proxy.net.door import PENDING_MAX
 from proxy.reduction.comparison import AT_ONCE, Comparison
 from proxy.reduction.contexts import ContextReader, ContextWriter
 from proxy.reduction.windows import WINDOW_LOG_MIN, WINDOWS_MAX, ContextMemory
+from proxy.web.gate import Limits
 from tests.unit.config.contract import EAST, WEST
+from tests.unit.config.texts import NORTH
 from tests.unit.doctor.conftest import site
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -49,7 +56,16 @@ def test_who_needs_how_many_descriptors(east: SiteConfig, west: SiteConfig) -> N
     assert needed_descriptors(west, 1000) - needed_descriptors(west, 0) == 1000
     on_demand = site(EAST + 'range = "10.1.0.0/24"\nports = "3261-3276"\n')
     assert needed_descriptors(on_demand, 0) - needed_descriptors(east, 0) == 16
-    assert needed_descriptors(site(EAST.replace('listen = "198.18.0.1:4500"', "")), 0) < needed_descriptors(east, 0)
+
+
+def test_descriptors_that_are_there_for_whoever_connects(east: SiteConfig) -> None:
+    """As many as the site's own limits let in: of strangers, of visitors, and of connections to a peer more."""
+    assert (PENDING_MAX, Limits().visits) == (AT_THE_DOOR, VISITORS)
+    of_a_peer = LANE_DESCRIPTORS * LANES + ATTEMPTS
+    assert needed_descriptors(site(EAST + NORTH), 0) - needed_descriptors(east, 0) == of_a_peer
+    dials = site(EAST.replace('listen = "198.18.0.1:4500"', ""))
+    assert needed_descriptors(east, 0) - needed_descriptors(dials, 0) == AT_THE_DOOR
+    assert needed_descriptors(dials, 0) > of_a_peer + VISITORS
 
 
 def test_who_has_enough_descriptors_has_enough_for_all_streams() -> None:
@@ -196,13 +212,17 @@ def test_a_store_in_memory_needs_no_disk(east: SiteConfig) -> None:
     assert only(list(disk(east, None))).level is Level.OK
 
 
-@pytest.mark.parametrize("facts", [room(10 * GIB), room(GIB, used=9 * GIB), room(0, used=10 * GIB)])
+@pytest.mark.parametrize(
+    "facts", [room(10 * GIB), room(GIB, used=9 * GIB), room(0, used=10 * GIB), room(0, used=10 * GIB + 4 * MIB)]
+)
 def test_a_disk_with_room(west: SiteConfig, facts: Disk) -> None:
+    """A full store is somewhat more than its size: its lock, and the rest of a block here and there."""
     assert only(list(disk(west, facts))).level is Level.OK
 
 
 def test_a_store_that_will_be_made_smaller(west: SiteConfig) -> None:
     """Before it is: a digit too few is told while nothing is lost yet."""
+    assert only(list(disk(west, room(0, used=10 * GIB + 5 * MIB)))).level is Level.ATTENTION
     finding = only(list(disk(west, room(0, used=11 * GIB))))
     assert finding.level is Level.ATTENTION
     assert finding.found.endswith("holds 11 GiB: the next start drops what is beyond 10 GiB")
