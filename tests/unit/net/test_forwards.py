@@ -17,8 +17,7 @@ from proxy.net.listeners import listen_for
 from proxy.net.peer import Peer
 from tests.patience import PATIENCE
 from tests.unit.config.contract import EAST, site_of
-
-NORTH = '[[peer]]\nname = "north"\naddress = "198.18.0.3:4500"\ncertificate = "north.crt"\n'
+from tests.unit.config.texts import NORTH
 
 
 def forward(name: str, port: int, export: str = "array", peer: str = "west") -> str:

@@ -11,6 +11,7 @@ from proxy.net.tcpinfo import TcpInfo
 from proxy.protocol.share import Priority
 from tests.time_zones import time_zone
 from tests.unit.config.contract import EAST, site_of
+from tests.unit.config.texts import NORTH
 from tests.unit.net.lanes import FakeLane
 from tests.unit.protocol.line import MBIT, Line
 
@@ -18,8 +19,7 @@ CONFIG = (
     EAST.replace(
         'certificate = "west.crt"\n',
         'certificate = "west.crt"\nrate = "20Mbit"\n'
-        '[[peer.schedule]]\nfrom = "08:00"\nto = "18:00"\nrate = "10Mbit"\n'
-        '[[peer]]\nname = "north"\naddress = "198.18.0.3:4500"\ncertificate = "north.crt"\n',
+        '[[peer.schedule]]\nfrom = "08:00"\nto = "18:00"\nrate = "10Mbit"\n' + NORTH,
     )
     + 'priority = "high"\nguarantee = "4Mbit"\nmaximum = "8Mbit"\nburst = "64KiB"\ndscp = "af21"\n'
     + '[[forward]]\nname = "other"\nlisten = "127.0.0.1:3261"\npeer = "north"\nexport = "array"\n'
