@@ -170,6 +170,18 @@ def test_nor_do_many_that_each_come_with_a_few(pace: int) -> None:
     assert pace < 1 or newest <= beliefs.peers.keys()
 
 
+def test_a_new_store_drives_out_the_former_one_of_its_site_though_the_clock_was_set_back() -> None:
+    """That one seemed to be the newer, and there was none that could go."""
+    times = iter([100.0] * MOST_PEERS + [50.0])
+    beliefs = Beliefs(lambda: next(times))
+    for site in range(MOST_PEERS):
+        beliefs.remember(belief_key(f"spoke {site}", b"old"), OTHER)
+    before = {*beliefs.peers}
+    beliefs.remember(belief_key("spoke 7", b"new"), FIRST)
+    assert before - beliefs.peers.keys() == {belief_key("spoke 7", b"old")}
+    assert beliefs.recall(belief_key("spoke 7", b"new")) == FIRST
+
+
 def test_a_site_is_known_by_its_name_and_a_store_by_both() -> None:
     keys = [belief_key(name, identity) for name in ("west", "east") for identity in (b"one", b"two")]
     assert len(set(keys)) == 4

@@ -152,6 +152,16 @@ def test_repeats_are_put_together() -> None:
     assert measured(found, Notes()) == "40.0 [30.0 to 50.0]"
 
 
+def test_what_is_held_against_is_that_of_the_last_repeat() -> None:
+    """However they are found, and however long each has taken."""
+    last = record("a", replace(figure(40.0), limit=80.0), repeat=2, seconds=0.5)
+    found = Results((last, record("a", figure(40.0), seconds=2.0)))
+    summary = found.summary("a", "throughput")
+    assert summary is not None
+    assert summary.of_limit == 0.5
+    assert [each.repeat for each in found.cells["a"].records] == [1, 2]
+
+
 def test_less_can_be_better() -> None:
     found = Results((record("a", replace(figure(10.0), more_is_better=False)),)).summary("a", "throughput")
     assert found is not None
