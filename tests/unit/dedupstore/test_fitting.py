@@ -128,6 +128,7 @@ def test_a_smaller_size_leaves_room_in_the_index_to_learn(small_chunks: Path, pa
     assert store.figures().chunks == len(kept)
     assert f"{190 - len(kept) // 1136} of its 190 containers" in store.shrunk
     assert 0 < len(kept) // 1136 < 123, "the file has room for so many, the index for fewer"
+    assert kept == list(range(1136 * 123))[-len(kept) :], "the oldest went"
     new = range(1_000_000, 1_000_000 + 1136 * 3)
     fill(store, new, 8)
     assert healthy(store)

@@ -113,6 +113,16 @@ def test_belief_about_a_container_that_has_gone_is_never_due() -> None:
     assert not beliefs.due(lambda container: True)
 
 
+def test_nor_is_that_about_one_that_went_while_it_could_not_be_written() -> None:
+    beliefs = RecordedBeliefs(lambda: 0.0, {}, lambda peer, container: 0)
+    for container in (WRITTEN, OPEN):
+        beliefs.believe(PEER, container, 1)
+    beliefs.changes(lambda container: True)
+    beliefs.forget(WRITTEN)
+    beliefs.give_back()
+    assert beliefs.changes(lambda container: True).bits == {(PEER, OPEN): 1}
+
+
 def test_belief_that_is_not_written_down_yet_makes_no_room_for_what_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is looked up is kept in memory, and not for ever; what is nowhere else has to be."""
     monkeypatch.setattr(RecordedBeliefs, "MOST_HELD", 4)

@@ -59,3 +59,14 @@ def test_what_was_never_stored_is_not_missed() -> None:
     for name in names(1000):
         reuse.miss(name, 0)
     assert reuse.missed_by_size[-1][1] == 0
+
+
+def test_what_eight_times_the_size_would_hold_is_remembered() -> None:
+    first, second = bytes(32), bytes((0, 1)) + bytes(30)
+    reuse = Reuse(100)
+    reuse.put(first, 100)
+    reuse.put(second, 850)
+    reuse.miss(first, 900)
+    assert reuse.missed_by_size == [(2, 0), (4, 0), (8, 256)]
+    reuse.miss(first, 901)
+    assert reuse.missed_by_size == [(2, 0), (4, 0), (8, 256)], "nor would that size have held it any more"
