@@ -78,17 +78,6 @@ def in_memory(store: ChunkStore) -> Callable[[int], bool]:
     return lambda number: store.read(name_of(number)) is not None
 
 
-def test_what_is_read_to_its_end_makes_room_first(warm: ChunkStore) -> None:
-    slots = CACHE // SMALL.slot_bytes
-    for container in range(slots):  # all are read in part but one
-        for number in range(container * FEW, container * FEW + (FEW if container == 9 else 1)):
-            fetch(warm, name_of(number))
-    fetch(warm, name_of(1000))
-    there = in_memory(warm)
-    assert [container for container in range(slots) if not there(container * FEW)] == [9]
-    warm.close()
-
-
 def test_an_early_look_drives_out_nothing_that_is_being_read(warm: ChunkStore) -> None:
     slots = CACHE // SMALL.slot_bytes
     for container in range(slots):
