@@ -114,7 +114,9 @@ def test_what_nohup_ignores_stays_ignored() -> None:
     before = signal.signal(HANGS_UP, signal.SIG_IGN)
     try:
         with ended_in_order():
+            assert signal.getsignal(HANGS_UP) is signal.SIG_IGN
             signal.raise_signal(HANGS_UP)
+        assert signal.getsignal(HANGS_UP) is signal.SIG_IGN
     finally:
         signal.signal(HANGS_UP, before)
 

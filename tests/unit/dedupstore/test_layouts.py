@@ -1,6 +1,7 @@
 """Slots of 2 MiB and of 4: which a new store gets, and that each keeps its own; who is alone in a container."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -65,13 +66,13 @@ def test_slots_of_another_size_are_not_guessed_at(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def warm(tmp_path: Path) -> ChunkStore:
+def warm(tmp_path: Path) -> Iterator[ChunkStore]:
     """Two writers' chunks, of 40 containers each, and nothing of the first ones in memory."""
-    store: ChunkStore = DiskStore(tmp_path, GIB, cache_bytes=CACHE, new=SMALL)
-    bring(store, 0, range(40 * FEW))
-    bring(store, 1, range(1000, 1000 + 40 * FEW))
-    store.close()
-    return DiskStore(tmp_path, GIB, cache_bytes=CACHE, new=SMALL)
+    with closing(DiskStore(tmp_path, GIB, cache_bytes=CACHE, new=SMALL)) as store:
+        bring(store, 0, range(40 * FEW))
+        bring(store, 1, range(1000, 1000 + 40 * FEW))
+    with closing(DiskStore(tmp_path, GIB, cache_bytes=CACHE, new=SMALL)) as store:
+        yield store
 
 
 def in_memory(store: ChunkStore) -> Callable[[int], bool]:
@@ -90,7 +91,6 @@ def test_an_early_look_drives_out_nothing_that_is_being_read(warm: ChunkStore) -
     warm.prefetch(name_of((slots - 1) * FEW), spare=True)
     assert warm.figures().loads == loads + 1
     assert in_memory(warm)(slots * FEW)
-    warm.close()
 
 
 def test_what_was_read_long_ago_makes_room_for_an_early_look(warm: ChunkStore) -> None:
@@ -101,7 +101,6 @@ def test_what_was_read_long_ago_makes_room_for_an_early_look(warm: ChunkStore) -
         fetch(warm, name_of(2 * FEW))
     warm.prefetch(name_of((slots - 1) * FEW), spare=True)
     assert in_memory(warm)(slots * FEW)
-    warm.close()
 
 
 def test_chunks_that_were_read_together_count_as_so_many(warm: ChunkStore) -> None:
@@ -115,7 +114,6 @@ def test_chunks_that_were_read_together_count_as_so_many(warm: ChunkStore) -> No
         assert warm.read_behind(first, names, 1 << 20)[0] == len(names)
     warm.prefetch(name_of((slots - 1) * FEW), spare=True)
     assert in_memory(warm)(slots * FEW)
-    warm.close()
 
 
 def test_after_a_restart_too_what_was_filled_first_goes_first(tmp_path: Path) -> None:
