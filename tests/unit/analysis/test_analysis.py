@@ -37,6 +37,7 @@ def test_what_neither_repeats_nor_compresses() -> None:
     found = analyzed(Dataset("any", 8 * MIB))
     assert found.usual.duplicates == 0
     assert found.crossing(found.usual, found.quick) == found.crossing(found.usual, found.thorough) == 1
+    assert found.thorough.after == found.thorough.before, "each batch goes as it is"
     assert found.best.average == 16 << 10, "larger chunks lose more when a little changes"
     assert [hits.share for hits in found.stores] == [0]
 
@@ -51,6 +52,16 @@ def test_what_repeats_after_all_of_it_needs_a_store_for_all_of_it() -> None:
     assert [hits.share for hits in found.stores] == pytest.approx([0, 0.5], abs=0.01)
     assert found.store_for_once.size == 128 * MIB
     assert found.store_for_all == pytest.approx(1.05 * found.usual.distinct)
+
+
+def test_only_what_is_new_is_compressed() -> None:
+    """A context would find the rest again, and all would seem to compress well."""
+    analysis = Analysis(4 * MIB)
+    for _ in range(2):
+        for buffer in Dataset("any", 2 * MIB):
+            analysis.feed(buffer)
+    found = analysis.finish()
+    assert found.quick.before == found.thorough.before == found.usual.distinct < 2.5 * MIB
 
 
 def test_no_store_is_advised_that_a_site_would_refuse() -> None:
