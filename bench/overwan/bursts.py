@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from statistics import harmonic_mean
 
 from bench.case_results import Figure
 from bench.cases import MIB, Bench
@@ -45,7 +46,10 @@ class Source:
     def send(self, wan: Wan, to: Address, control: str = "") -> Transfer:
         """All bursts. `control`: the connection's congestion control. Raises SiteFailure if one does not arrive."""
         with wan.inside("east"):
-            return replicate(self._buffers(), to, control=control)
+            transfer = replicate(self._buffers(), to, control=control)
+        if len(self.rates) < BURSTS:
+            raise SiteFailure(f"of {BURSTS} bursts {len(self.rates)} arrived: {transfer.complaint}")
+        return transfer
 
     def _buffers(self) -> Iterator[bytes]:
         """A burst is over when this is asked for more and all has arrived."""
@@ -90,17 +94,15 @@ def _plain(bench: Bench, wan: Wan, source: partial[Source]) -> list[float]:
 
 def judged(through: list[float], plain: list[float], identical: bool, excuse: str = "") -> Figure:
     """The line of the table. `through`, `plain`: bits a second of each burst, through the pair and by plain TCP."""
+    through, plain = through[1:], plain[1:]
+    mean = harmonic_mean(through)  # of bursts of the same size: so the mean time counts
+    bbr = harmonic_mean(plain) if plain else None
     values = {
-        "mean": _mean(through) / MBIT,
-        "slowest": min(through[1:]) / MBIT,
-        "bbr": _mean(plain) / MBIT if plain else None,
-        "bbr slowest": min(plain[1:]) / MBIT if plain else None,
+        "mean": mean / MBIT,
+        "slowest": min(through) / MBIT,
+        "bbr": bbr and bbr / MBIT,
+        "bbr slowest": min(plain) / MBIT if plain else None,
         "limit": SETTING.goodput / MBIT,
     }
-    goals = (Goal("bursts / bbr", 100 * _mean(through) / _mean(plain), 100, True, "%"),) if plain else ()
-    return Figure(SETTING.text, f"{len(through) - 1} bursts", values, goals, identical, excuse)
-
-
-def _mean(rates: list[float]) -> float:
-    """The mean time counts, for bursts of the same size."""
-    return (len(rates) - 1) / sum(1 / rate for rate in rates[1:])
+    goals = (Goal("bursts / bbr", 100 * mean / bbr, 100, True, "%"),) if bbr else ()
+    return Figure(SETTING.text, f"{len(through)} bursts", values, goals, identical, excuse)

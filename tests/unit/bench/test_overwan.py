@@ -1,7 +1,10 @@
 """What `make bench-wan` computes from what it measures: rates over time, verdicts, tables. Nothing is sent here."""
 
+from contextlib import nullcontext
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -15,6 +18,7 @@ from bench.overwan.fill import AS_SHIPPED, CUBIC, judged, settled
 from bench.overwan.fill import Run as Filling
 from bench.overwan.urgency import added, overflow
 from bench.replicator import Transfer
+from bench.sites import SiteFailure, free_port
 from bench.wan import WanFailure
 from tests.unit.bench.growing import growing
 
@@ -99,6 +103,14 @@ def test_bursts_but_the_first_are_judged_beside_plain_tcp() -> None:
     assert figure.met == "NO"
     assert bursts.judged([1e6, 30e6], [1e6, 20e6], True).met == "yes"
     assert bursts.judged([1e6, 30e6], [], True).goals == ()
+
+
+def test_bursts_that_do_not_arrive_are_a_failure() -> None:
+    """There was nothing to compute a mean of."""
+    sink: Any = SimpleNamespace(received=0)
+    wan: Any = SimpleNamespace(inside=lambda end: nullcontext())
+    with pytest.raises(SiteFailure, match="of 5 bursts 0 arrived: the connection failed after 0 bytes"):
+        bursts.Source(sink, 1 << 20, 1.0).send(wan, ("127.0.0.1", free_port()))
 
 
 def test_an_outage_is_judged_by_the_first_full_second() -> None:
