@@ -26,10 +26,16 @@ from tests.patience import until
 COMMAND = [sys.executable, "-m", "bench.overwan"]
 
 
-@pytest.mark.root
-def test_one_line_much_shortened(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def measurable() -> None:
+    """Skips where there is no line, or nothing to compare with."""
     if reason := lacking() or lacking_tun() or iperf.lacking():
         pytest.skip(reason)
+
+
+@pytest.mark.root
+@pytest.mark.usefixtures("measurable")
+def test_one_line_much_shortened(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fill, "AS_SHIPPED", replace(fill.AS_SHIPPED, rounds=2))
     file = tmp_path / "figures.json"
     arguments = ["--only", "fill", "--lines", "1", "--scale", "0.01", "--json", str(file)]
@@ -45,12 +51,11 @@ def test_one_line_much_shortened(here: Here, tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.root
+@pytest.mark.usefixtures("measurable")
 def test_one_that_goes_on_alone_and_a_slow_store_much_shortened(
     here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One of eight, and over a line that this machine can fill whatever else it does."""
-    if reason := lacking() or lacking_tun() or iperf.lacking():
-        pytest.skip(reason)
     monkeypatch.setattr(alone, "SETTING", Setting("45Mbit"))
     monkeypatch.setattr(alone, "STREAMS", 8)
     file = tmp_path / "figures.json"
@@ -69,9 +74,8 @@ def test_one_that_goes_on_alone_and_a_slow_store_much_shortened(
 
 
 @pytest.mark.root
+@pytest.mark.usefixtures("measurable")
 def test_two_bursts_much_shortened(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if reason := lacking() or lacking_tun() or iperf.lacking():
-        pytest.skip(reason)
     monkeypatch.setattr(bursts, "BURSTS", 2)
     file = tmp_path / "figures.json"
     done = here(BENCHMARK.run, "--only", "bursts", "--scale", "0.01", "--json", str(file))

@@ -30,13 +30,17 @@ WRITE = 256 << 10
 NORTH = '[[peer]]\nname = "north"\ncertificate = "north.crt"\n'
 
 
-def reload(site: Site) -> dict[str, Any]:
-    """What `isthmus reload` is answered."""
+def tell(site: Site, action: str) -> dict[str, Any]:
+    """What `isthmus reload` or `isthmus drain` is answered."""
     connection = http.client.HTTPConnection("127.0.0.1", site.status_port, timeout=PATIENCE)
-    connection.request("POST", f"{API}/reload")
+    connection.request("POST", f"{API}/{action}")
     answer: dict[str, Any] = json.loads(connection.getresponse().read())
     connection.close()
     return answer
+
+
+def reload(site: Site) -> dict[str, Any]:
+    return tell(site, "reload")
 
 
 def edit(site: Site, before: str, after: str) -> dict[str, Any]:
@@ -55,10 +59,7 @@ def taken_over(*names: str) -> dict[str, Any]:
 
 def drains(site: Site) -> None:
     """Have it drain, and wait until it does."""
-    connection = http.client.HTTPConnection("127.0.0.1", site.status_port, timeout=PATIENCE)
-    connection.request("POST", f"{API}/drain")
-    connection.getresponse().read()
-    connection.close()
+    tell(site, "drain")
     eventually(site, "draining", True)
 
 
