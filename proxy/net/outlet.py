@@ -10,7 +10,7 @@ import contextlib
 import socket
 from collections.abc import Callable
 
-from proxy.net.tcpinfo import PAUSED, sending
+from proxy.net.tcpinfo import PAUSED, Sending, sending
 
 SECONDS = 0.008
 """What may wait unsent in the kernel, in seconds of the line's rate: enough that the line does not run dry when the
@@ -23,12 +23,16 @@ MOST_APART = 4 << 20
 """Bounds of what may wait, in bytes; `MOST_APART` instead of `MOST` where the line is fast."""
 PLENTY = 1 << 20
 _PLENTY_SECONDS = 0.06
-"""What may wait while BBR goes on seeking a rate that has settled: bytes at most, and seconds of its pace."""
+"""What may wait while BBR seeks the line's rate and is trusted with it: bytes at most, and seconds of its pace."""
 _SEEKING = 2.0
 """BBR counts as seeking the line's rate while it sends at so many times the rate at which bytes arrive, or more."""
 _GROWTH = 1.25
 _SETTLED = 0.6
 """After so many seconds without growth by the factor `_GROWTH`, the rate counts as what the line takes."""
+_QUEUED = 1.4
+"""A round trip of so many times the least one, or more, is spent in the line's queue: the line takes no more."""
+_OVERFLOWS = 0.1
+"""So does a line that loses this part of the packets, or more: its queue is too short to make round trips longer."""
 _UNKNOWN = 64 << 10
 """Bytes, before the kernel has measured a rate."""
 _TCP_NOTSENT_LOWAT = getattr(socket, "TCP_NOTSENT_LOWAT", 25)
@@ -37,13 +41,13 @@ _TCP_NOTSENT_LOWAT = getattr(socket, "TCP_NOTSENT_LOWAT", 25)
 class Portion:
     """How many bytes the kernel may hold unsent: a few milliseconds of what the line takes, with two exceptions.
 
-    Plenty, while BBR seeks a rate that has settled. BBR begins by seeking the line's rate: it sends at nearly three
+    Plenty, while BBR seeks and is right to end that. BBR begins by seeking the line's rate: it sends at nearly three
     times the rate at which bytes arrive until that rate has stayed the same for three round trips, and round trips in
-    which BBR ran out of data do not count (Linux, tcp_bbr.c). While the rate grows BBR is kept short all the same: lost
-    packets can hold the rate up for three round trips, after which BBR would be content with a part of the line. Once
-    the rate has settled BBR is given plenty, or it would go on seeking, and lose a fifth of what it sends in the line's
-    queue. But it is not given plenty during its pauses: all of that would be sent at once after the pause, and would
-    exceed a cap, under which BBR seeks for ever.
+    which BBR ran out of data do not count (Linux, tcp_bbr.c). A few lost packets can hold the rate up for so long,
+    after which BBR would be content with a part of the line. So from the first one on BBR is kept short, until the line
+    is full, or the rate has not grown for long. Then it is given plenty again, or it would go on seeking, and lose
+    a fifth of what it sends in the line's queue. But it is not given plenty during its pauses: all of that would be
+    sent at once after the pause, and would exceed a cap, under which BBR seeks for ever.
 
     More, on a fast line: one that has taken `MOST` in `SECONDS`. To fill it the loop works hard, and is now and then
     late by `SECONDS`; each time the line runs dry, and BBR that seeks does not count that whole round trip. This amount
@@ -59,11 +63,9 @@ class Portion:
         self._rate = 0.0  # bytes a second, from which growth is measured
         self._since = 0.0  # when that rate last grew
 
-    def fitting(self, rate: int, pace: int, now: float, *, pauses: bool = False) -> int:
-        """The limit in bytes, if bytes arrive at `rate` and the kernel sends at `pace`, both bytes a second.
-
-        `pauses`: BBR is in a pause, and sends hardly anything.
-        """
+    def fitting(self, flow: Sending, now: float) -> int:
+        """The limit in bytes, if the connection sends like that."""
+        rate, pace, pauses = flow.rate, flow.pace, flow.window <= PAUSED
         if rate > _GROWTH * self._rate:
             self._rate, self._since = rate, now
         settled = now - self._since > _SETTLED
@@ -71,9 +73,15 @@ class Portion:
             return min(MOST_APART, max(LEAST, int(pace * SECONDS_APART)))
         late = self.apart and self.late and settled
         little = min(MOST, max(LEAST, int(rate * (SECONDS_APART if late else SECONDS))))
-        if settled and little < MOST and pace >= _SEEKING * rate and not pauses:
+        if little < MOST and pace >= _SEEKING * rate and not pauses and (settled or _finds_right(flow)):
             return min(PLENTY, max(LEAST, int(pace * _PLENTY_SECONDS)))
         return little
+
+
+def _finds_right(flow: Sending) -> bool:
+    """True if BBR is right if it finds that the rate grows no more: no loss has held it up, or the line is full."""
+    full = flow.round_trip >= _QUEUED * flow.least_round_trip or flow.repeated >= _OVERFLOWS * flow.packets
+    return full or not flow.repeated
 
 
 class Outlet:
@@ -115,10 +123,10 @@ class Outlet:
         return 0
 
     def _ask(self, buffered: int) -> None:
-        unsent, rate, pace, window = sending(self._socket)
-        if rate:
-            self._resize(self.portion.fitting(rate, pace, self._loop.time(), pauses=window <= PAUSED))
-        self._left = self.size - unsent - buffered
+        flow = sending(self._socket)
+        if flow.rate:
+            self._resize(self.portion.fitting(flow, self._loop.time()))
+        self._left = self.size - flow.unsent - buffered
 
     def held(self, now: float) -> bool:
         """True if for half of the time since the last call, or more, there was no room."""

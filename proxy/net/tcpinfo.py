@@ -104,24 +104,34 @@ def bbr_info(connection: socket.socket) -> Bbr | None:
 
 
 class Sending(NamedTuple):
-    """How a connection sends at the moment."""
+    """How a connection sends at the moment; in the order in which TCP_INFO tells it."""
 
-    unsent: int = 0
-    """Bytes that the kernel has been given and has not sent yet."""
-    rate: int = 0
-    """Bytes a second that arrive at the other end."""
-    pace: int = 0
-    """Bytes a second at which the kernel sends, if it has something to send."""
+    round_trip: int = 0
+    """Microseconds, lately."""
     window: int = 0
     """Congestion window: segments that may be under way."""
+    repeated: int = 0
+    """Packets sent again, since the connection was made."""
+    pace: int = 0
+    """Bytes a second at which the kernel sends, if it has something to send."""
+    unsent: int = 0
+    """Bytes that the kernel has been given and has not sent yet."""
+    least_round_trip: int = 0
+    """Microseconds: the lowest of some minutes."""
+    packets: int = 0
+    """Packets sent with payload, those sent again included, since the connection was made."""
+    rate: int = 0
+    """Bytes a second that arrive at the other end."""
+
+
+_SENDING = struct.Struct("=68xI8xI16xIQ32xII4xIQ")
+"""In one go, since it is asked before a write: from `_RTT` to `_DELIVERY_RATE`."""
 
 
 def sending(connection: socket.socket) -> Sending:
     """How it sends; zeros if the kernel does not tell."""
     data = _raw(connection)
-    if data is None:
-        return Sending()
-    return Sending(_u32(data, _NOT_SENT), _u64(data, _DELIVERY_RATE), _u64(data, _PACING_RATE), _u32(data, _CWND))
+    return Sending() if data is None else Sending(*_SENDING.unpack_from(data))
 
 
 def reset_error(connection: socket.socket) -> int:

@@ -5,18 +5,25 @@ import asyncio
 import pytest
 
 from proxy.net.outlet import LEAST, MOST, MOST_APART, PLENTY, SECONDS, SECONDS_APART, Outlet, Portion
-from proxy.net.tcpinfo import sending, tcp_info
+from proxy.net.tcpinfo import PAUSED, Sending, sending, tcp_info
 from tests.unit.net.loop import Clock
 from tests.unit.net.tcp import tcp_pair
 
 RATE = 5_400_000
+ROUND_TRIP = 100_000
+
+
+def flow(rate: int, pace: int, **more: int) -> Sending:
+    """Of a lane on a line that loses a packet now and then, and does not queue."""
+    usual = {"window": 400, "repeated": 9, "packets": 1000, "round_trip": ROUND_TRIP, "least_round_trip": ROUND_TRIP}
+    return Sending(rate=rate, pace=pace, **usual | more)
 
 
 def grown(portion: Portion) -> float:
     """It has seen rates that double each 100 ms, up to RATE, which it has for the first time now."""
     rate, now = RATE >> 6, 10.0
     while rate <= RATE:
-        assert portion.fitting(rate, 3 * rate, now) == max(LEAST, int(rate * SECONDS))
+        assert portion.fitting(flow(rate, 3 * rate), now) == max(LEAST, int(rate * SECONDS))
         rate, now = 2 * rate, now + 0.1
     return now
 
@@ -29,60 +36,80 @@ def test_little_as_long_as_loss_may_have_held_it_up() -> None:
     """BBR itself would be content after three round trips."""
     portion = Portion()
     now = grown(portion)
-    assert portion.fitting(RATE, 3 * RATE, now + 0.3) == int(RATE * SECONDS)
-    assert portion.fitting(2 * RATE, 6 * RATE, now + 0.4) == int(2 * RATE * SECONDS)
-    assert portion.fitting(2 * RATE, 6 * RATE, now + 0.9) == int(2 * RATE * SECONDS)
+    assert portion.fitting(flow(RATE, 3 * RATE), now + 0.3) == int(RATE * SECONDS)
+    assert portion.fitting(flow(2 * RATE, 6 * RATE), now + 0.4) == int(2 * RATE * SECONDS)
+    assert portion.fitting(flow(2 * RATE, 6 * RATE), now + 0.9) == int(2 * RATE * SECONDS)
 
 
 def test_plenty_when_it_seeks_what_is_not_there() -> None:
     portion = Portion()
     now = grown(portion)
-    assert portion.fitting(RATE, int(2.89 * RATE), now + 1) > 5 * RATE * SECONDS
-    assert portion.fitting(RATE, int(0.99 * RATE), now + 2) == int(RATE * SECONDS)
-    assert portion.fitting(RATE, int(1.25 * RATE), now + 3) == int(RATE * SECONDS)
+    assert portion.fitting(flow(RATE, int(2.89 * RATE)), now + 1) > 5 * RATE * SECONDS
+    assert portion.fitting(flow(RATE, int(0.99 * RATE)), now + 2) == int(RATE * SECONDS)
+    assert portion.fitting(flow(RATE, int(1.25 * RATE)), now + 3) == int(RATE * SECONDS)
+
+
+def test_plenty_as_soon_as_the_line_is_full() -> None:
+    """Then losses have not held it up: packets queue, or the queue is so short that it drops many."""
+    portion = Portion()
+    now = grown(portion)
+    little, plenty = int(RATE * SECONDS), 5 * RATE * SECONDS
+    assert portion.fitting(flow(RATE, 3 * RATE, round_trip=ROUND_TRIP * 139 // 100), now) == little
+    assert portion.fitting(flow(RATE, 3 * RATE, round_trip=ROUND_TRIP * 140 // 100), now) > plenty
+    assert portion.fitting(flow(RATE, 3 * RATE, repeated=99), now) == little
+    assert portion.fitting(flow(RATE, 3 * RATE, repeated=100), now) > plenty
+    assert portion.fitting(flow(RATE, RATE, repeated=100), now) == little, "it does not seek"
+
+
+def test_plenty_as_long_as_nothing_is_lost() -> None:
+    portion = Portion()
+    rate, now = RATE >> 6, 10.0
+    while rate <= RATE:
+        assert portion.fitting(flow(rate, 3 * rate, repeated=0), now) > max(LEAST, 5 * rate * SECONDS)
+        rate, now = 2 * rate, now + 0.1
 
 
 def test_no_plenty_in_a_pause() -> None:
     """It would go all at once afterwards, and where a cap keeps BBR seeking, beyond the cap."""
     portion = Portion()
     now = grown(portion)
-    assert portion.fitting(RATE, 3 * RATE, now + 1, pauses=True) == int(RATE * SECONDS)
-    assert portion.fitting(RATE, 3 * RATE, now + 1.3) > 5 * RATE * SECONDS
+    assert portion.fitting(flow(RATE, 3 * RATE, window=PAUSED), now + 1) == int(RATE * SECONDS)
+    assert portion.fitting(flow(RATE, 3 * RATE), now + 1.3) > 5 * RATE * SECONDS
 
 
 def test_more_once_the_rate_is_known_where_urgent_frames_go_by_another_lane() -> None:
     portion = Portion()
     portion.apart = portion.late = True
     now = grown(portion)
-    assert portion.fitting(RATE, RATE, now + 0.3) == int(RATE * SECONDS)
-    assert portion.fitting(RATE, RATE, now + 1) == int(RATE * SECONDS_APART)
+    assert portion.fitting(flow(RATE, RATE), now + 0.3) == int(RATE * SECONDS)
+    assert portion.fitting(flow(RATE, RATE), now + 1) == int(RATE * SECONDS_APART)
     portion.late = False
-    assert portion.fitting(RATE, RATE, now + 2) == int(RATE * SECONDS)
+    assert portion.fitting(flow(RATE, RATE), now + 2) == int(RATE * SECONDS)
     portion.apart, portion.late = False, True
-    assert portion.fitting(RATE, RATE, now + 3) == int(RATE * SECONDS)
+    assert portion.fitting(flow(RATE, RATE), now + 3) == int(RATE * SECONDS)
 
 
 def test_more_on_a_fast_line_also_while_bbr_seeks_there_and_nothing_arrives() -> None:
     """It has taken 512 KiB before a busy loop comes back."""
     portion, rate = Portion(), 100_000_000
     portion.apart = True
-    assert portion.fitting(rate, 3 * rate, 10.0) == MOST
-    assert portion.fitting(rate, 3 * rate, 11.0) == MOST_APART
-    assert portion.fitting(1, int(1.35 * rate), 11.1) == int(int(1.35 * rate) * SECONDS_APART)
-    assert portion.fitting(rate, rate, 11.2, pauses=True) == MOST
-    assert portion.fitting(2 * rate, 2 * rate, 12.0) == MOST
-    assert portion.fitting(2 * rate, 2 * rate, 13.0) == MOST_APART
+    assert portion.fitting(flow(rate, 3 * rate), 10.0) == MOST
+    assert portion.fitting(flow(rate, 3 * rate), 11.0) == MOST_APART
+    assert portion.fitting(flow(1, int(1.35 * rate)), 11.1) == int(int(1.35 * rate) * SECONDS_APART)
+    assert portion.fitting(flow(rate, rate, window=PAUSED), 11.2) == MOST
+    assert portion.fitting(flow(2 * rate, 2 * rate), 12.0) == MOST
+    assert portion.fitting(flow(2 * rate, 2 * rate), 13.0) == MOST_APART
     portion.apart = False
-    assert portion.fitting(2 * rate, 2 * rate, 14.0) == MOST
+    assert portion.fitting(flow(2 * rate, 2 * rate), 14.0) == MOST
 
 
 @pytest.mark.parametrize("pace", [1, 3])
 def test_bounds(pace: int) -> None:
     portion = Portion()
     for now in range(3):
-        assert LEAST <= portion.fitting(1, pace, now) <= LEAST
+        assert LEAST <= portion.fitting(flow(1, pace), now) <= LEAST
     for now in range(3, 6):
-        assert MOST <= portion.fitting(10**10, pace * 10**10, now) <= PLENTY
+        assert MOST <= portion.fitting(flow(10**10, pace * 10**10), now) <= PLENTY
 
 
 def test_for_how_long_there_was_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,3 +158,7 @@ def test_what_the_kernel_says() -> None:
     assert found.rate == info.delivery_rate > 0
     assert found.pace > 0
     assert found.window == info.congestion_window_segments > 0
+    assert found.packets == info.packets >= 10
+    assert found.packets > found.repeated >= info.packets_lost
+    assert found.round_trip == round(info.round_trip_seconds * 1e6) > 0
+    assert found.round_trip >= found.least_round_trip == round(info.least_round_trip_seconds * 1e6) > 0
