@@ -4,7 +4,9 @@ BBR pauses to measure the round trip without the queue that it makes itself (Lin
 may be under way then, which is less than the questions, answers and acknowledgements of one round trip, so whatever is
 asked in those 200 ms takes up to one round trip longer. A lane that is hardly used makes no queue, and its BBR needs to
 know no rate: there BBR is begun anew before the ten seconds are over. The same is done on a lane under a cap, which
-would send less than the cap during a pause, and more afterwards.
+would send less than the cap during a pause, and more afterwards. But where the line has become much longer BBR needs
+a pause to see that. If it is begun anew it takes the lowest round trip that the kernel has seen in five minutes, and
+keeps no more under way than a line as short as that takes.
 """
 
 from proxy.net.tcpinfo import TcpInfo
@@ -14,6 +16,9 @@ EVERY = 4.0
 HARDLY = 0.25
 """Share of the congestion window in use, on average, up to which a lane is hardly used. A connection that fills a line
 with BBR uses half of it."""
+_MUCH_LONGER = 2.5
+"""Times the lowest round trip. BBR keeps up to 2.9 times as much under way as it takes the line to hold, so what is less
+longer does no harm, and is mostly due to a queue."""
 
 
 class Renewing:
@@ -25,7 +30,7 @@ class Renewing:
 
     def due(self, info: TcpInfo, now: float) -> bool:
         """To be called each second. True at most once in `EVERY` seconds, and only if little was sent meanwhile."""
-        if now < self._at + EVERY:
+        if now < self._at + EVERY or info.round_trip_seconds > _MUCH_LONGER * info.least_round_trip_seconds:
             return False
         under_way = (info.bytes_sent - self._sent) / (now - self._at) * info.round_trip_seconds
         self._at, self._sent = now, info.bytes_sent
