@@ -235,10 +235,11 @@ class Lane(asyncio.BufferedProtocol):
     def stand_apart(self, apart: bool, *, late: bool) -> None:
         """Tell `Portion`, which decides how much the kernel is given, how this lane is used.
 
-        `apart`: what is urgent goes by another lane; `late`: the loop may come late.
+        `apart`: what is urgent goes by another lane; `late`: the loop may come late. Under a ceiling (steadying.py) any
+        delay would count.
         """
         if self._transport is not None:
-            self._outlet.portion.apart, self._outlet.portion.late = apart, late
+            self._outlet.portion.apart, self._outlet.portion.late = apart, late or self._unpaused.limited
 
     def room(self) -> int:
         """Bytes that may be written now. After 0, `LanePeer.writable` tells when that has changed."""

@@ -14,7 +14,9 @@ rate that is remembered. If BBR finds as little again though there was more to s
 
 At the beginning, too, BBR may seek for long: round trips in which it ran out of data do not count, and on a fast line
 it runs out in most of them, since nobody gives it three times the line's rate. Then a ceiling a little above the rate
-that BBR knows keeps it busy: three round trips later it seeks no more, or it has found a higher rate.
+that BBR knows keeps it busy: three round trips later it seeks no more, or it has found a higher rate. On a long line
+even that may fill the line's queue, and what is under way the send buffer, before these are over, so that it runs out
+of data again. Then no more can be found, and a ceiling at the rate itself ends the search.
 """
 
 from enum import Enum, auto
@@ -34,8 +36,8 @@ ROOM = 1.35
 seeking, fits below it."""
 _GROWTH = 1.2
 """BBR does not seek in vain if the rate that it knows grows by that factor from one second to the next."""
-_PATIENCE = 3.0
-"""Seconds after which the ceiling is lifted though BBR still seeks, since the ceiling is of no use then."""
+_PATIENCE, _TRIPS = 3.0, 8
+"""Seconds, and round trips, after which a ceiling is of no use if BBR still seeks."""
 _BUSY = 0.8
 """A lane that sends less than this part of the rate that BBR knows may not be held up by the line, and BBR would seek
 for long there."""
@@ -99,12 +101,14 @@ class Steadying:
         if use.renews or (not seeks and self._forgotten(bbr.rate) and not _longer(info)):
             return self._begin(self._line, now)
         if self.ceiling is not None:
-            return self._lift(bbr, now)
+            return self._lift(bbr, info, now)
         grows, self._known = bbr.rate > _GROWTH * self._known, bbr.rate
         if moved < _BUSY * bbr.rate * seconds:
             return Act.NOTHING
         if seeks:
-            return Act.NOTHING if grows or now < self._seeks_again else self._limit(int(ROOM * bbr.rate), now)
+            if grows or now < self._seeks_again:
+                return Act.NOTHING
+            return self._limit(ROOM, bbr, info, now)
         if not use.calm or now < self._since + EVERY or _longer(info):
             return Act.NOTHING
         return self._begin(bbr.rate, now)
@@ -122,16 +126,20 @@ class Steadying:
         self._since, self._known, self._sought = now, rate, True
         return Act.BEGIN
 
-    def _limit(self, ceiling: int, now: float) -> Act:
-        self.ceiling, self._until = ceiling, now + _PATIENCE
+    def _limit(self, part: float, bbr: Bbr, info: TcpInfo, now: float) -> Act:
+        self.ceiling, self._until = int(part * bbr.rate), now + max(_PATIENCE, _TRIPS * info.round_trip_seconds)
         return Act.LIMIT
 
-    def _lift(self, bbr: Bbr, now: float) -> Act:
+    def _lift(self, bbr: Bbr, info: TcpInfo, now: float) -> Act:
         """Lift the ceiling when BBR has found the rate, which it does within three round trips if the ceiling keeps it
-        busy; or when the rate grows, or the time is up, for then the ceiling is of no use."""
-        if bbr.gain >= SEEKING and bbr.rate <= _GROWTH * self._known and now < self._until:
-            return Act.NOTHING
-        self.ceiling, self._since, self._seeks_again = None, now, now + EVERY
+        busy; or when the rate grows. When the time is up, lower the ceiling once, then lift it."""
+        if bbr.gain >= SEEKING and bbr.rate <= _GROWTH * self._known:
+            if now < self._until:
+                return Act.NOTHING
+            if self.ceiling is not None and self.ceiling > bbr.rate:
+                return self._limit(CEILING, bbr, info, now)
+            self._seeks_again = now + EVERY
+        self.ceiling, self._since, self._known = None, now, bbr.rate
         return Act.LIFT
 
 

@@ -18,7 +18,8 @@ class Unpaused:
         self._connection = connection
         self._renewing = Renewing(now)
         self._steadying = Steadying(now)
-        self._limited = False
+        self.limited = False
+        """The lane's pace has a ceiling, under which BBR looks for the line's rate, and should not run out of data."""
 
     def light(self, info: TcpInfo, now: float) -> str:
         """The lane is for urgent frames, so it does not fill the line (it may have until now)."""
@@ -43,6 +44,6 @@ class Unpaused:
         return used
 
     def _limit(self, rate: int | None) -> None:
-        if self._limited or rate is not None:
-            self._limited = rate is not None
+        if self.limited or rate is not None:
+            self.limited = rate is not None
             limit_pace(self._connection, rate)

@@ -11,7 +11,7 @@ import pytest
 
 from proxy.net import unpaused
 from proxy.net.sockets import BBR, choose_congestion_control, limit_pace
-from proxy.net.steadying import CEILING, EVERY, Act, Steadying, Use
+from proxy.net.steadying import CEILING, EVERY, ROOM, Act, Steadying, Use
 from proxy.net.tcpinfo import Bbr, TcpInfo, bbr_info
 from proxy.net.unpaused import Unpaused
 from tests.unit.net.tcp import tcp_pair
@@ -90,27 +90,43 @@ def test_left_alone(line: Line) -> None:
 BUSY = Use(calm=False, held=True, renews=False)
 
 
-def seeking(rates: list[int], sent: float = 1.0) -> list[Act]:
-    """What is done with a lane that seeks: BBR knows these rates, one a second, and so much of them was sent."""
-    steadying, total, acts = Steadying(0.0), 0, []
+def seeking(rates: list[int], sent: float = 1.0, round_trip: float = ROUND_TRIP) -> list[Act | int]:
+    """What is done with a lane that seeks: BBR knows these rates, one a second, and so much of them was sent.
+
+    Where a ceiling is set, that.
+    """
+    steadying, total, done = Steadying(0.0), 0, list[Act | int]()
     for now, rate in enumerate(rates, 1):
         total += int(sent * rate)
-        info = TcpInfo(ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=total)
-        acts.append(steadying.act(Bbr(rate, SEEKS), info, float(now), BUSY))
-    return acts
+        info = TcpInfo(round_trip, round_trip, 776, 1448, bytes_sent=total)
+        act = steadying.act(Bbr(rate, SEEKS), info, float(now), BUSY)
+        done.append(steadying.ceiling or act if act is Act.LIMIT else act)
+    return done
 
 
 NOTHING, LIMIT, LIFT = Act.NOTHING, Act.LIMIT, Act.LIFT
+WITH_ROOM = int(ROOM * RATE)
+UNDER_THE_LINE = int(CEILING * RATE)
 
 
 def test_who_seeks_in_vain_has_a_ceiling_for_a_while() -> None:
-    assert seeking([RATE] * 7) == [NOTHING, LIMIT, NOTHING, NOTHING, LIFT, NOTHING, NOTHING]
-    assert seeking([RATE] * 12).count(LIMIT) == 2
+    """With room for growth at first; then without, at which the queue drains."""
+    both = [WITH_ROOM, NOTHING, NOTHING, UNDER_THE_LINE, NOTHING, NOTHING]
+    assert seeking([RATE] * 19) == [NOTHING, *both, LIFT, *[NOTHING] * 5, *both]
+
+
+def test_on_a_long_line_that_takes_longer() -> None:
+    both = [WITH_ROOM, *[NOTHING] * 5, UNDER_THE_LINE, *[NOTHING] * 5]
+    assert seeking([RATE] * 14, round_trip=0.7) == [NOTHING, *both, LIFT]
 
 
 def test_who_finds_more_seeks_on() -> None:
     assert seeking([RATE << n for n in range(8)]) == [NOTHING] * 8
-    assert seeking([RATE, RATE, 2 * RATE]) == [NOTHING, LIMIT, LIFT]
+    assert seeking([RATE, RATE, 2 * RATE]) == [NOTHING, WITH_ROOM, LIFT]
+
+
+def test_who_found_more_may_have_another_ceiling_soon() -> None:
+    assert seeking([RATE // 2, RATE // 2, RATE, RATE]) == [NOTHING, WITH_ROOM // 2, LIFT, WITH_ROOM]
 
 
 def test_who_waits_for_its_source_has_none() -> None:
@@ -118,7 +134,7 @@ def test_who_waits_for_its_source_has_none() -> None:
 
 
 def test_who_loses_half_of_it_is_busy() -> None:
-    steadying, acts = Steadying(0.0), []
+    steadying, acts = Steadying(0.0), list[Act]()
     for now in (1, 2):
         half = now * RATE // 2
         info = TcpInfo(ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=half, bytes_retransmitted=half)
@@ -167,7 +183,6 @@ class Lane:
 
 
 LITTLE = RATE // 10
-UNDER_THE_LINE = int(CEILING * RATE)
 
 
 def forgetful() -> Lane:
@@ -291,10 +306,13 @@ def test_a_lane_that_becomes_urgent_has_no_ceiling(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(unpaused, "begin_bbr_anew", lambda connection: BBR)
     with socket.socket() as connection:
         lane = Unpaused(connection, 0.0)
+        assert not lane.limited
         busy = TcpInfo(ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=100 * RATE)
         lane.bulk(busy, 10.0, calm=True, capped=False, held=True)
+        assert lane.limited
         assert 0 < connection.getsockopt(socket.SOL_SOCKET, 47) < RATE
         lane.light(busy, 11.0)
+        assert not lane.limited
         assert connection.getsockopt(socket.SOL_SOCKET, 47) in NO_LIMIT
 
 
