@@ -306,13 +306,12 @@ def test_a_lane_that_becomes_urgent_has_no_ceiling(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(unpaused, "begin_bbr_anew", lambda connection: BBR)
     with socket.socket() as connection:
         lane = Unpaused(connection, 0.0)
-        assert not lane.limited
         busy = TcpInfo(ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=100 * RATE)
         lane.bulk(busy, 10.0, calm=True, capped=False, held=True)
-        assert lane.limited
+        limited = [lane.limited]
         assert 0 < connection.getsockopt(socket.SOL_SOCKET, 47) < RATE
         lane.light(busy, 11.0)
-        assert not lane.limited
+        assert [*limited, lane.limited] == [True, False]
         assert connection.getsockopt(socket.SOL_SOCKET, 47) in NO_LIMIT
 
 
