@@ -17,8 +17,8 @@ HARDLY = 0.25
 """Share of the congestion window in use, on average, up to which a lane is hardly used. A connection that fills a line
 with BBR uses half of it."""
 _MUCH_LONGER = 2.5
-"""Times the lowest round trip. BBR keeps up to 2.9 times as much under way as it takes the line to hold, so a line that is
-less longer does no harm; and mostly it only seems longer, for a queue."""
+"""Times the lowest round trip. BBR keeps up to 2.9 times as much under way as it takes the line to hold, so a line that
+is less longer does no harm; and mostly it only seems longer, for a queue."""
 
 
 class Renewing:
