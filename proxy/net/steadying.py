@@ -103,7 +103,7 @@ class Steadying:
         if self.ceiling is not None:
             return self._lift(bbr, info, now)
         grows, self._known = bbr.rate > _GROWTH * self._known, bbr.rate
-        if moved < _BUSY * bbr.rate * seconds:
+        if not bbr.rate or moved < _BUSY * bbr.rate * seconds:
             return Act.NOTHING
         if seeks:
             if grows or now < self._seeks_again:

@@ -120,6 +120,12 @@ def test_on_a_long_line_that_takes_longer() -> None:
     assert seeking([RATE] * 14, round_trip=0.7) == [NOTHING, *both, LIFT]
 
 
+def test_who_knows_no_rate_has_no_ceiling() -> None:
+    """Nothing has been acknowledged since BBR began."""
+    assert seeking([0] * 10) == [NOTHING] * 10
+    assert seeking([0] * 3 + [RATE] * 2) == [*[NOTHING] * 4, WITH_ROOM]
+
+
 def test_who_finds_more_seeks_on() -> None:
     assert seeking([RATE << n for n in range(8)]) == [NOTHING] * 8
     assert seeking([RATE, RATE, 2 * RATE]) == [NOTHING, WITH_ROOM, LIFT]
