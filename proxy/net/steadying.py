@@ -16,7 +16,8 @@ At the beginning, too, BBR may seek for long: round trips in which it ran out of
 it runs out in most of them, since nobody gives it three times the line's rate. Then a ceiling a little above the rate
 that BBR knows keeps it busy: three round trips later it seeks no more, or it has found a higher rate. On a long line
 even that may fill the line's queue, and what is under way the send buffer, before these are over, so that it runs out
-of data again. Then no more can be found, and a ceiling at the rate itself ends the search.
+of data again. Then no more can be found, and a ceiling at the rate itself ends the search. But if it is the source that
+has no more to send, such a ceiling would have BBR take the source's rate for the line's.
 """
 
 from enum import Enum, auto
@@ -101,7 +102,7 @@ class Steadying:
         if use.renews or (not seeks and self._forgotten(bbr.rate) and not _longer(info)):
             return self._begin(self._line, now)
         if self.ceiling is not None:
-            return self._lift(bbr, info, now)
+            return self._lift(bbr, info, now, use.held)
         grows, self._known = bbr.rate > _GROWTH * self._known, bbr.rate
         if not bbr.rate or moved < _BUSY * bbr.rate * seconds:
             return Act.NOTHING
@@ -127,16 +128,22 @@ class Steadying:
         return Act.BEGIN
 
     def _limit(self, part: float, bbr: Bbr, info: TcpInfo, now: float) -> Act:
-        self.ceiling, self._until = int(part * bbr.rate), now + max(_PATIENCE, _TRIPS * info.round_trip_seconds)
+        self.ceiling, self._known = int(part * bbr.rate), bbr.rate
+        self._until = now + max(_PATIENCE, _TRIPS * info.round_trip_seconds)
         return Act.LIMIT
 
-    def _lift(self, bbr: Bbr, info: TcpInfo, now: float) -> Act:
+    def _lift(self, bbr: Bbr, info: TcpInfo, now: float, held: bool) -> Act:
         """Lift the ceiling when BBR has found the rate, which it does within three round trips if the ceiling keeps it
-        busy; or when the rate grows. When the time is up, lower the ceiling once, then lift it."""
+        busy; or when the rate grows. When the time is up, lower the ceiling once, then lift it.
+
+        It is lowered only if the line holds up the lane, and BBR has not forgotten the rate. Else it may know but the
+        rate of the source, or of a few packets, and would be content with that.
+        """
         if bbr.gain >= SEEKING and bbr.rate <= _GROWTH * self._known:
             if now < self._until:
                 return Act.NOTHING
-            if self.ceiling is not None and self.ceiling > bbr.rate:
+            has_room = self.ceiling is not None and self.ceiling > self._known
+            if has_room and held and bbr.rate > _FORGOTTEN * self._known:
                 return self._limit(CEILING, bbr, info, now)
             self._seeks_again = now + EVERY
         self.ceiling, self._since, self._known = None, now, bbr.rate

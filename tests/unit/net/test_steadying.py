@@ -90,7 +90,7 @@ def test_left_alone(line: Line) -> None:
 BUSY = Use(calm=False, held=True, renews=False)
 
 
-def seeking(rates: list[int], sent: float = 1.0, round_trip: float = ROUND_TRIP) -> list[Act | int]:
+def seeking(rates: list[int], sent: float = 1.0, round_trip: float = ROUND_TRIP, *, use: Use = BUSY) -> list[Act | int]:
     """What is done with a lane that seeks: BBR knows these rates, one a second, and so much of them was sent.
 
     Where a ceiling is set, that.
@@ -99,7 +99,7 @@ def seeking(rates: list[int], sent: float = 1.0, round_trip: float = ROUND_TRIP)
     for now, rate in enumerate(rates, 1):
         total += int(sent * rate)
         info = TcpInfo(round_trip, round_trip, 776, 1448, bytes_sent=total)
-        act = steadying.act(Bbr(rate, SEEKS), info, float(now), BUSY)
+        act = steadying.act(Bbr(rate, SEEKS), info, float(now), use)
         done.append(steadying.ceiling or act if act is Act.LIMIT else act)
     return done
 
@@ -118,6 +118,24 @@ def test_who_seeks_in_vain_has_a_ceiling_for_a_while() -> None:
 def test_on_a_long_line_that_takes_longer() -> None:
     both = [WITH_ROOM, *[NOTHING] * 5, UNDER_THE_LINE, *[NOTHING] * 5]
     assert seeking([RATE] * 14, round_trip=0.7) == [NOTHING, *both, LIFT]
+
+
+def test_the_rate_itself_is_a_ceiling_once() -> None:
+    """Though BBR then finds a little less each time."""
+    rates = [RATE * percent // 100 for percent in [100] * 5 + [97] * 3 + [94] * 3]
+    second = int(CEILING * rates[4])
+    assert [done for done in seeking(rates) if done is not NOTHING] == [WITH_ROOM, second, LIFT]
+
+
+def test_who_is_held_up_by_its_source_keeps_room() -> None:
+    """A steady source that gives less than the line takes: else BBR would be content with the source's rate."""
+    done = seeking([RATE] * 12, use=BUSY._replace(held=False))
+    assert done == [NOTHING, WITH_ROOM, NOTHING, NOTHING, LIFT, *[NOTHING] * 5, WITH_ROOM, NOTHING]
+
+
+def test_what_little_data_taught_is_no_ceiling() -> None:
+    """The source has rested under the ceiling, and packets were lost; now there is much to send."""
+    assert seeking([RATE, RATE, *[RATE // 2] * 3]) == [NOTHING, WITH_ROOM, NOTHING, NOTHING, LIFT]
 
 
 def test_who_knows_no_rate_has_no_ceiling() -> None:
