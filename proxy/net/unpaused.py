@@ -24,6 +24,7 @@ class Unpaused:
     def light(self, info: TcpInfo, now: float) -> str:
         """The lane is for urgent frames, so it does not fill the line (it may have until now)."""
         self._limit(None)
+        self._steadying.ceiling = None  # it may be for bulk again
         return begin_bbr_anew(self._connection) if self._renewing.due(info, now) else BBR
 
     def bulk(self, info: TcpInfo, now: float, *, calm: bool, capped: bool, held: bool) -> str:

@@ -339,6 +339,24 @@ def test_a_lane_that_becomes_urgent_has_no_ceiling(monkeypatch: pytest.MonkeyPat
         assert connection.getsockopt(socket.SOL_SOCKET, 47) in NO_LIMIT
 
 
+def test_a_lane_that_was_urgent_for_a_while_has_one_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An older lane had fallen silent, and is heard again, and is gone."""
+    gains = iter([CRUISES, SEEKS, SEEKS])
+    monkeypatch.setattr(unpaused, "bbr_info", lambda connection: Bbr(RATE, next(gains)))
+    monkeypatch.setattr(unpaused, "begin_bbr_anew", lambda connection: BBR)
+    with socket.socket() as connection:
+        lane, limited = Unpaused(connection, 0.0), []
+        for now in (10, 11, 12, 13):
+            busy = TcpInfo(ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=now * RATE)
+            if now == 11:
+                lane.light(busy, now)
+            else:
+                lane.bulk(busy, now, calm=True, capped=False, held=True)
+            limited.append(lane.limited)
+        assert limited == [True, False, True, True]
+        assert connection.getsockopt(socket.SOL_SOCKET, 47) == WITH_ROOM
+
+
 @pytest.mark.parametrize("capped", [True, False])
 def test_what_is_hardly_used_is_only_begun_anew_under_a_cap(monkeypatch: pytest.MonkeyPatch, capped: bool) -> None:
     begin = MagicMock(return_value=BBR)
