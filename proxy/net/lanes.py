@@ -183,8 +183,8 @@ class Lanes:
         calm = not scheduler.ruled and now > scheduler.overtaken_at + CALM  # with rules the line need not be full
         for lane in self:
             is_express = lane.number in express
-            lane.stand_apart(not is_express and lane.mark in divided, late=late)
             lane.unpause(now, light=is_express, calm=calm, capped=scheduler.capped)
+            lane.stand_apart(not is_express and lane.mark in divided, late=late)  # knows of a ceiling set just now
 
     def _wish(self, wanted: int) -> None:
         """Tell the tunnel that this side needs so many lanes of each mark."""

@@ -32,6 +32,8 @@ class FakeLane:
     light: bool = False
     calm: bool = False
     capped: bool = False
+    told: list[str] = field(default_factory=list)
+    """How it is used, in that order."""
 
     up, silent, grain = True, False, 16 << 10
 
@@ -45,10 +47,11 @@ class FakeLane:
         return self.info
 
     def unpause(self, now: float, *, light: bool, calm: bool, capped: bool) -> None:
+        self.told.append("unpause")
         self.light, self.calm, self.capped = light, calm, capped
 
     def stand_apart(self, apart: bool, *, late: bool) -> None:
-        pass
+        self.told.append("apart" if apart else "not apart")
 
 
 def lanes_of(tunnel: Tunnel, *lanes: FakeLane, fixed: int | None = None) -> Lanes:

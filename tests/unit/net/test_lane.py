@@ -316,6 +316,18 @@ def test_what_keeps_bbr_from_pausing_is_told_how_the_lane_is_used(stage: Stage, 
         assert told.call_args == call(lane._last_info, 5.0, calm=False, capped=True, held=held)
 
 
+@pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.parametrize(
+    ("late", "limited", "found"),
+    [(True, False, True), (False, True, True), (True, True, True), (False, False, False)],
+)
+def test_under_a_ceiling_any_delay_counts(stage: Stage, apart: bool, late: bool, limited: bool, found: bool) -> None:
+    lane: Any = stage.lane
+    lane._unpaused.limited = limited
+    lane.stand_apart(apart, late=late)
+    assert (lane._outlet.portion.apart, lane._outlet.portion.late) == (apart, found)
+
+
 def test_one_whose_connection_has_failed_takes_nothing_before_it_hears_of_that(stage: Stage) -> None:
     """That is told a turn of the loop later; what was given to such a lane meanwhile was given to no other."""
     stage.transport.is_closing.return_value = True

@@ -71,6 +71,14 @@ async def only_those() -> None:
         tunnel.kept = express
         lanes.sample(1.0)
         assert {lane.number for lane in each if lane.light} == express
+        assert [lane.told.pop() for lane in each] == [
+            "apart" if express and lane is each[0] else "not apart" for lane in each
+        ]
+        assert [lane.told for lane in each] == [["unpause"]] * 3, (
+            "before: it may set a ceiling, upon which more is given"
+        )
+        for lane in each:
+            lane.told.clear()
 
 
 class Divided(IdleTunnel):
