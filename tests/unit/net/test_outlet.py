@@ -1,4 +1,6 @@
-"""How much a lane's kernel may hold: little, plenty once BBR has found the line and does not know it yet."""
+"""How much a lane's kernel may hold: little; plenty while nothing is lost, and once BBR has found
+the line and does not know it yet.
+"""
 
 import asyncio
 
@@ -11,6 +13,8 @@ from tests.unit.net.tcp import tcp_pair
 
 RATE = 5_400_000
 ROUND_TRIP = 100_000
+NO_LIMIT = (1 << 64) - 1
+"""Of the pace that the kernel is allowed, as it tells it."""
 
 
 def flow(rate: int, pace: int, **more: int) -> Sending:
@@ -67,6 +71,7 @@ def test_plenty_as_long_as_nothing_is_lost() -> None:
     while rate <= RATE:
         assert portion.fitting(flow(rate, 3 * rate, repeated=0), now) > max(LEAST, 5 * rate * SECONDS)
         rate, now = 2 * rate, now + 0.1
+    assert portion.fitting(flow(2 * RATE, 6 * RATE, repeated=1), now) == int(2 * RATE * SECONDS)
 
 
 def test_no_plenty_in_a_pause() -> None:
@@ -101,6 +106,7 @@ def test_more_on_a_fast_line_also_while_bbr_seeks_there_and_nothing_arrives() ->
     assert portion.fitting(flow(2 * rate, 2 * rate), 13.0) == MOST_APART
     portion.apart = False
     assert portion.fitting(flow(2 * rate, 2 * rate), 14.0) == MOST
+    assert portion.fitting(flow(2 * rate, 6 * rate), 15.0) == MOST, "no plenty either"
 
 
 @pytest.mark.parametrize("pace", [1, 3])
@@ -143,20 +149,39 @@ async def no_room(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
         outlet.close()
 
 
+def test_before_a_rate_is_known() -> None:
+    asyncio.run(at_the_beginning())
+
+
+async def at_the_beginning() -> None:
+    """What the transport holds counts as well."""
+    with tcp_pair() as (near, _):
+        outlet = Outlet(near, lambda: None)
+        begins_with = outlet.size
+        assert outlet.room(0) == begins_with > LEAST
+        outlet.wrote(begins_with)
+        assert outlet.room(begins_with // 2) == begins_with // 2
+        outlet.wrote(begins_with // 2)
+        assert outlet.room(begins_with) == 0
+        assert outlet.watching
+        outlet.close()
+
+
 def test_what_the_kernel_says() -> None:
     """Both rates are there as soon as something was acknowledged."""
     with tcp_pair() as (near, far):
-        for _ in range(10):
+        for n in range(10):
             near.sendall(bytes(1000))
             assert far.recv(1000)
-            far.sendall(b"and the acknowledgement comes with this")
-            assert near.recv(100)
+            if n % 2:
+                far.sendall(b"and the acknowledgement comes with this")
+                assert near.recv(100)
         found = sending(near)
         info = tcp_info(near)
     assert found.unsent == 0
     assert info is not None
     assert found.rate == info.delivery_rate > 0
-    assert found.pace > 0
+    assert 0 < found.pace < NO_LIMIT
     assert found.window == info.congestion_window_segments > 0
     assert found.packets == info.packets >= 10
     assert found.packets > found.repeated >= info.packets_lost

@@ -98,7 +98,7 @@ def seeking(rates: list[int], sent: float = 1.0, round_trip: float = ROUND_TRIP,
     steadying, total, done = Steadying(0.0), 0, list[Act | int]()
     for now, rate in enumerate(rates, 1):
         total += int(sent * rate)
-        info = TcpInfo(round_trip, round_trip, 776, 1448, bytes_sent=total)
+        info = TcpInfo(round_trip, ROUND_TRIP, 776, 1448, bytes_sent=total)
         act = steadying.act(Bbr(rate, SEEKS), info, float(now), use)
         done.append(steadying.ceiling or act if act is Act.LIMIT else act)
     return done
@@ -120,9 +120,10 @@ def test_on_a_long_line_that_takes_longer() -> None:
     assert seeking([RATE] * 14, round_trip=0.7) == [NOTHING, *both, LIFT]
 
 
-def test_the_rate_itself_is_a_ceiling_once() -> None:
-    """Though BBR then finds a little less each time."""
-    rates = [RATE * percent // 100 for percent in [100] * 5 + [97] * 3 + [94] * 3]
+@pytest.mark.parametrize("percents", [[100] * 5 + [97] * 3 + [94] * 3, [100] * 3 + [110] * 8], ids=["less", "more"])
+def test_the_rate_itself_is_a_ceiling_once(percents: list[int]) -> None:
+    """Though BBR finds a little less each time, or has found a little more."""
+    rates = [RATE * percent // 100 for percent in percents]
     second = int(CEILING * rates[4])
     assert [done for done in seeking(rates) if done is not NOTHING] == [WITH_ROOM, second, LIFT]
 
