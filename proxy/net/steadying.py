@@ -25,9 +25,9 @@ from typing import NamedTuple
 
 from proxy.net.tcpinfo import PAUSED, Bbr, TcpInfo
 
-EVERY = 6.0
-"""Seconds after which BBR is begun anew. With the time in which BBR finds the rate again, and a loop that is late, that
-is still less than the ten seconds after which it pauses."""
+EVERY = 7.0
+"""Seconds after which BBR is begun anew. With a loop that is late, that is still less than the ten seconds after which it
+pauses."""
 CEILING = 0.99
 """The ceiling when BBR is begun anew, as part of the rate that it has known: what it sends by itself between probes."""
 SEEKING = 2.0
@@ -79,7 +79,7 @@ class Steadying:
     def __init__(self, now: float) -> None:
         self.ceiling: int | None = None
         """Bytes a second that the lane may send at most; None: there is no ceiling."""
-        self._since = now  # when BBR was begun, or had found the rate again
+        self._since = now  # when BBR was begun; or had found the rate, when it sought in vain
         self._until = float("inf")  # when the ceiling is lifted at the latest
         self._seeks_again = 0.0  # before that time no ceiling is set because BBR seeks
         self._line = 0  # the rate that the line takes, as far as BBR has ever found; 0: it has not
@@ -146,7 +146,9 @@ class Steadying:
             if has_room and held and bbr.rate > _FORGOTTEN * self._known:
                 return self._limit(CEILING, bbr, info, now)
             self._seeks_again = now + EVERY
-        self.ceiling, self._since, self._known = None, now, bbr.rate
+        if self._until < float("inf"):
+            self._since = now
+        self.ceiling, self._known = None, bbr.rate
         return Act.LIFT
 
 

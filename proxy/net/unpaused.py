@@ -2,7 +2,7 @@
 
 import socket
 
-from proxy.net.renewing import Renewing
+from proxy.net.renewing import Renewing, is_much_longer
 from proxy.net.sockets import BBR, begin_bbr_anew, limit_pace
 from proxy.net.steadying import Act, Steadying, Use
 from proxy.net.tcpinfo import TcpInfo, bbr_info
@@ -33,7 +33,7 @@ class Unpaused:
         bbr = bbr_info(self._connection)
         if bbr is None:
             return BBR
-        renews = capped and self._renewing.due(info, now)
+        renews = capped and self._renewing.due(info, now) and not is_much_longer(info)
         return self._do(self._steadying.act(bbr, info, now, Use(calm, held, renews)))
 
     def _do(self, act: Act) -> str:

@@ -51,14 +51,6 @@ def test_busy_only_for_a_while() -> None:
     assert [renewing.due(busy, now) for now in (4.0, 5.0, 8.0)] == [False, False, True]
 
 
-def test_not_once_the_line_has_become_much_longer() -> None:
-    """BBR would go on believing in the shorter one, which the kernel remembers for minutes."""
-    renewing = Renewing(0.0)
-    longer, less = (TcpInfo(times * ROUND_TRIP, ROUND_TRIP, WINDOW, SEGMENT) for times in (2.6, 2.4))
-    assert [renewing.due(longer, now) for now in (4.0, 8.0, 60.0)] == [False] * 3
-    assert renewing.due(less, 61.0)
-
-
 def test_only_lanes_that_are_kept_for_what_is_urgent() -> None:
     asyncio.run(only_those())
 

@@ -65,10 +65,18 @@ def test_bulk_is_always_in_time(gain: float) -> None:
     assert len(line.lifted) >= len(line.begun) - 1
 
 
+def test_on_a_long_line_too() -> None:
+    """BBR finds the rate within three round trips, but pauses ten seconds after it began."""
+    line = Line(seeks=3)
+    line.run(100)
+    assert all(after - before == EVERY for before, after in pairwise(line.begun))
+    assert len(line.begun) == 100 // EVERY
+
+
 def test_the_ceiling_stays_until_the_rate_is_found() -> None:
     line = Line(seeks=5)
     line.run(13)
-    assert (line.begun, line.lifted) == ([106.0], [111.0])
+    assert (line.begun, line.lifted) == ([107.0], [112.0])
 
 
 @pytest.mark.parametrize(
@@ -112,7 +120,7 @@ UNDER_THE_LINE = int(CEILING * RATE)
 def test_who_seeks_in_vain_has_a_ceiling_for_a_while() -> None:
     """With room for growth at first; then without, at which the queue drains."""
     both = [WITH_ROOM, NOTHING, NOTHING, UNDER_THE_LINE, NOTHING, NOTHING]
-    assert seeking([RATE] * 19) == [NOTHING, *both, LIFT, *[NOTHING] * 5, *both]
+    assert seeking([RATE] * 20) == [NOTHING, *both, LIFT, *[NOTHING] * 6, *both]
 
 
 def test_on_a_long_line_that_takes_longer() -> None:
@@ -130,8 +138,8 @@ def test_the_rate_itself_is_a_ceiling_once(percents: list[int]) -> None:
 
 def test_who_is_held_up_by_its_source_keeps_room() -> None:
     """A steady source that gives less than the line takes: else BBR would be content with the source's rate."""
-    done = seeking([RATE] * 12, use=BUSY._replace(held=False))
-    assert done == [NOTHING, WITH_ROOM, NOTHING, NOTHING, LIFT, *[NOTHING] * 5, WITH_ROOM, NOTHING]
+    done = seeking([RATE] * 13, use=BUSY._replace(held=False))
+    assert done == [NOTHING, WITH_ROOM, NOTHING, NOTHING, LIFT, *[NOTHING] * 6, WITH_ROOM, NOTHING]
 
 
 def test_what_little_data_taught_is_no_ceiling() -> None:
@@ -178,10 +186,10 @@ def test_who_has_found_the_rate_has_none() -> None:
 
 def test_a_ceiling_is_lifted_whoever_comes_meanwhile() -> None:
     line = Line(seeks=3)
-    line.run(7)
+    line.run(8)
     line.calm = False
     line.run(100)
-    assert (line.begun, line.lifted) == ([106.0], [109.0])
+    assert (line.begun, line.lifted) == ([107.0], [110.0])
 
 
 @dataclass
@@ -358,17 +366,20 @@ def test_a_lane_that_was_urgent_for_a_while_has_one_again(monkeypatch: pytest.Mo
         assert connection.getsockopt(socket.SOL_SOCKET, 47) == WITH_ROOM
 
 
-@pytest.mark.parametrize("capped", [True, False])
-def test_what_is_hardly_used_is_only_begun_anew_under_a_cap(monkeypatch: pytest.MonkeyPatch, capped: bool) -> None:
+@pytest.mark.parametrize(("capped", "longer", "begun"), [(True, 2.4, 2), (True, 2.6, 0), (False, 1, 0)])
+def test_what_is_hardly_used_is_only_begun_anew_under_a_cap(
+    monkeypatch: pytest.MonkeyPatch, capped: bool, longer: float, begun: int
+) -> None:
+    """But not once the line has become much longer: BBR would go on believing in the shorter one."""
     begin = MagicMock(return_value=BBR)
     monkeypatch.setattr(unpaused, "bbr_info", lambda connection: Bbr(RATE, CRUISES))
     monkeypatch.setattr(unpaused, "begin_bbr_anew", begin)
     with socket.socket() as connection:
         lane = Unpaused(connection, 0.0)
         for now in range(1, 11):
-            info = TcpInfo(ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=now * LITTLE)
+            info = TcpInfo(longer * ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=now * LITTLE)
             lane.bulk(info, float(now), calm=False, capped=capped, held=False)
-    assert begin.call_count == (2 if capped else 0)
+    assert begin.call_count == begun
 
 
 def test_another_congestion_control_tells_nothing() -> None:
