@@ -10,7 +10,7 @@ from proxy.config.loading import load
 from proxy.config.mistakes import ConfigError
 from proxy.config.model import SiteConfig
 from proxy.doctor import host, resources, trust
-from proxy.doctor.facts import Memory, Zone
+from proxy.doctor.facts import Zone
 from proxy.doctor.findings import Level
 from proxy.errors import ExitCode, OperatorError
 from proxy.net.service import Front
@@ -65,12 +65,13 @@ def _refuse_for_another(site: SiteConfig) -> None:
 
 def _told(front: Front) -> Front:
     """The front, whose site is told what it does not look at itself, for it to say so before that hurts."""
-    front.watching.judge = partial(_judged, host.memory(), host.zone())
+    front.watching.judge = partial(_judged, host.zone())
     return front
 
 
-def _judged(memory: Memory, zone: Zone | None, site: SiteConfig) -> list[Known]:
-    found = [(codes.MEMORY_LIMITED, each) for each in resources.limit(site, memory)]
+def _judged(zone: Zone | None, site: SiteConfig) -> list[Known]:
+    """By the limits that hold now, and by the time zone that the process has had since its start."""
+    found = [(codes.MEMORY_LIMITED, each) for each in resources.limit(site, host.memory())]
     found += [(codes.ZONE_UNKNOWN, each) for each in trust.zone(site, zone) if each.level is not Level.OK]
     return [(code, each.found, each.remedy) for code, each in found]
 

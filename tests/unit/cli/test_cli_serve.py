@@ -58,13 +58,17 @@ main()
 """
 
 LIMITED = """
+import sys
+from pathlib import Path
 from proxy.cli import main
 from proxy.doctor import host
 from proxy.doctor.facts import Memory
 
-host.memory = lambda: Memory(None, 300 << 20)
+allowed = Path(sys.argv[-1]).with_name("allowed")
+host.memory = lambda: Memory(None, int(allowed.read_text()) << 20)
 main()
 """
+"""A site whose control group allows as many MiB as a file beside its own says."""
 
 TOLD_TO_END_WHILE_WALKING = """
 import os, signal
@@ -159,11 +163,24 @@ def test_a_control_group_that_allows_less_than_the_site_may_take(
 ) -> None:
     """It was killed again and again, and only `doctor` could have told why."""
     west = local_pair / "west.toml"
+    (local_pair / "allowed").write_text("300")
     (line,) = (each for each in wait_ready(serve(west, "-c", LIMITED)) if "IST-411" in each["message"])
     assert "the site may take 830 MiB (store.cache 160 MiB, " in line["message"]
     assert "the control group allows 300 MiB; lower store.cache, or tunnel.memory and" in line["message"]
     assert line["level"] == "warning"
     assert "MemoryMax=" in isthmus("events", west).stdout
+
+
+def test_a_control_group_that_allows_less_than_at_the_start(isthmus: Isthmus, local_pair: Path, serve: Start) -> None:
+    """As after `systemctl set-property`: a reload judged the site's new file by what had been allowed at its start."""
+    west, allowed = local_pair / "west.toml", local_pair / "allowed"
+    allowed.write_text("4000")
+    wait_ready(serve(west, "-c", LIMITED))
+    assert "IST-411" not in isthmus("events", west).stdout
+    allowed.write_text("300")
+    change(west, "[tunnel]\n", '[tunnel]\nwindow = "2MiB"\n')
+    assert "It has taken over" in isthmus("reload", west).stdout
+    assert "the control group allows 300 MiB" in isthmus("events", west).stdout
 
 
 def scheduled(text: str) -> str:
