@@ -43,7 +43,10 @@ class Gone:
         self._displaced.pop(slot, None)
 
     def cut(self, slots: int) -> None:
-        """There are no slots above that number any more, so names of displaced containers cannot be read there."""
+        """There are no slots above that number any more, so names of displaced containers cannot be read there.
+
+        Those that are known go as well: the disk is full, and each may take a page of the index to be forgotten.
+        """
         for slot in [slot for slot in self._displaced if slot > slots]:
             self._containers[self._displaced.pop(slot)] = []
 
