@@ -25,8 +25,8 @@ from dedupstore.walk import problems
 
 _EPOCHS_KEPT = 16
 _PAUSES = 1.0, 10.0
-"""Seconds until a part of the index, or the superblock, that the disk did not give is asked for again: once, and once
-more. Most paths to a disk are switched in that time, and most controllers reset."""
+"""Seconds until what the disk did not give is asked for again: once, and once more. Most paths to a disk are switched
+in that time, and most controllers reset."""
 
 
 @dataclass(slots=True)
@@ -102,10 +102,6 @@ def _open_owned(
     keep: bool,
     sleep: Callable[[float], None],
 ) -> StoreFiles:
-    parts.refuse_missing(path)
-    parts.refuse_strangers(path)
-    if keep:
-        parts.refuse_half(path)
     try:
         return _open_patiently(partial(_open_trusted, path, lock, sizes, walk or lock.orphaned, keep, {}), sleep)
     except Damaged as fault:
@@ -122,8 +118,13 @@ def _open_owned(
 def _open_patiently(open_trusted: Callable[[], StoreFiles], sleep: Callable[[float], None]) -> StoreFiles:
     """As `open_trusted`, which is tried again after a pause where the disk does not give what it needs."""
     for pause in _PAUSES:
-        with suppress(Unread, Away):
+        try:
             return open_trusted()
+        except (Unread, Away):
+            pass
+        except OSError as error:  # of a file as a whole
+            if error.errno != errno.EIO:
+                raise
         sleep(pause)
     return open_trusted()
 
@@ -132,6 +133,10 @@ def _open_trusted(
     path: Path, lock: StoreLock, sizes: Sizes, walk: bool, keep: bool, alarms: dict[str, str]
 ) -> StoreFiles:
     """Open or create the store. Raises Damaged, and leaves nothing open, if what is there cannot be trusted."""
+    parts.refuse_missing(path)
+    parts.refuse_strangers(path)
+    if keep:
+        parts.refuse_half(path)
     containers, index, meta = _open_pair(path, sizes, walk)
     try:
         index, rows, shrunk = fit(containers, index, meta, sizes, alarms, keep=keep)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -126,6 +127,26 @@ def test_a_disk_that_is_back_seconds_later_is_waited_for(
 
     store = opened(filled, sleep=sleep)
     assert slept == pauses
+    assert held(store, FIVE) == list(FIVE)
+    assert healthy(store)
+    store.close()
+
+
+@pytest.mark.parametrize("call", ["os.open", "os.stat"])
+def test_a_file_that_can_be_opened_seconds_later_is_waited_for(
+    filled: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """The start was refused at once, where only what lies in the file had been asked for again."""
+    really, slept = getattr(os, call[3:]), list[float]()
+
+    def away(path: Any, *arguments: Any, **more: Any) -> Any:
+        if path == filled / "containers" and len(slept) < 2:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        return really(path, *arguments, **more)
+
+    monkeypatch.setattr(call, away)
+    store = opened(filled, sleep=slept.append)
+    assert slept == [1.0, 10.0]
     assert held(store, FIVE) == list(FIVE)
     assert healthy(store)
     store.close()
