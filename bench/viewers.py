@@ -139,7 +139,7 @@ def view(ports: list[int]) -> None:
         while asking.is_alive():
             for key, _ in selector.select(timeout=1):
                 assert isinstance(key.fileobj, socket.socket)
-                if not key.fileobj.recv(_READ):
+                if not _sent(key.fileobj):
                     return
 
 
@@ -157,6 +157,13 @@ def _viewer(port: int) -> socket.socket:
     return connection
 
 
+def _sent(connection: socket.socket) -> bytes:
+    """What has come; nothing if the site has ended the connection, in whatever way."""
+    with contextlib.suppress(OSError):
+        return connection.recv(_READ)
+    return b""
+
+
 def port_of(text: str) -> int:
     """A port, from an option. Raises argparse.ArgumentTypeError."""
     port = whole(text)
@@ -166,7 +173,7 @@ def port_of(text: str) -> int:
 
 
 def poll(ports: list[int]) -> None:
-    """Ask for what `/api/v1/live` does not send, each viewer at times of its own."""
+    """Ask for what `/api/v1/live` does not send, each viewer at times of its own, until one is no longer served."""
     due = [
         (every * number / VIEWERS, every, port, path)
         for port in ports
@@ -176,12 +183,13 @@ def poll(ports: list[int]) -> None:
     heapq.heapify(due)
     began = time.monotonic()
     connections = {port: http.client.HTTPConnection("127.0.0.1", port, timeout=30) for port in ports}
-    while True:
-        at, every, port, path = due[0]
-        time.sleep(max(0.0, began + at - time.monotonic()))
-        connections[port].request("GET", f"/api/v1/{path}")
-        connections[port].getresponse().read()
-        heapq.heapreplace(due, (at + every, every, port, path))
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        while True:
+            at, every, port, path = due[0]
+            time.sleep(max(0.0, began + at - time.monotonic()))
+            connections[port].request("GET", f"/api/v1/{path}")
+            connections[port].getresponse().read()
+            heapq.heapreplace(due, (at + every, every, port, path))
 
 
 def show(comparison: Comparison, console: Console) -> None:
