@@ -4,15 +4,18 @@ What a kill may cost is what the stores had not written: the container that was 
 the peer holds, which are written down once a second.
 """
 
-import time
+import os
+from functools import partial
 
+import lmdb
+
+from bench.sites import Site
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Array, receipt, send, torn, whole
 from tests.integration.bed.sites import Bed, eventually, run, wire_bytes
+from tests.patience import PATIENCE
 
 COST_MAX = 0.3
-NOTES = 2.5
-"""Seconds after which a site has written down what it knows of its peer."""
 
 
 def test_cold_restart(bed: Bed) -> None:
@@ -23,7 +26,7 @@ def test_cold_restart(bed: Bed) -> None:
         whole(receipt(content), send(cut(content, 1 << 18), pair.entrance))
         for site in pair.sites:
             eventually(site, "store.unwritten_bytes", 0)
-        time.sleep(NOTES)
+            site.wait_for(partial(has_noted, site), "has not written down what its peer holds", PATIENCE)
 
         def strike(number: int) -> None:
             if number == 100:
@@ -36,3 +39,13 @@ def test_cold_restart(bed: Bed) -> None:
         sending = send(cut(content, 1 << 18), pair.entrance)
         whole(receipt(content), sending)
         assert wire_bytes(pair.east) < COST_MAX * len(content)
+
+
+def has_noted(site: Site) -> bool:
+    """Whether its index says of each chunk that the peer holds it (dedupstore/FORMAT.md, "`index/`")."""
+    path = os.fspath(site.config.with_name(f"{site.name}-store") / "index")
+    with lmdb.open(path, max_dbs=8, readonly=True) as index, index.begin() as txn:
+        chunks = txn.stat(index.open_db(b"chunk", txn, create=False))["entries"]
+        bitmaps = txn.cursor(index.open_db(b"belief", txn, create=False)).iternext(keys=False)
+        held = sum(int.from_bytes(bits, "little").bit_count() for bits in bitmaps)
+        return chunks == held
