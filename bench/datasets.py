@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 from blake3 import blake3
@@ -143,6 +144,13 @@ class Dataset:
     def writes(self, size: int) -> Iterator[bytes]:
         """The same bytes in buffers of `size`, the last one shorter."""
         return recut(self._contents(), size)
+
+    def fill(self, file: Path) -> None:
+        """Have the file hold the volume, and nothing else; in place, for a sink may have it mapped, a target open."""
+        file.touch()
+        with file.open("r+b") as opened:
+            opened.writelines(self)
+            opened.truncate()
 
     def files(self) -> Iterator[File]:
         """The files in their order; the last one is cut off where the volume ends."""

@@ -155,8 +155,7 @@ def replicate_generated(report: Report, pair: Pair, progress: Progress) -> None:
 
 def replicate_by_iscsi(report: Report, pair: Pair, array: IscsiTarget, source: Path, progress: Progress) -> None:
     """A volume in a file, by qemu-img through the pair to one unit of the target, then to the other."""
-    with source.open("wb") as file:
-        file.writelines(Dataset("iscsi", report.volume_size, 38, 10))
+    Dataset("iscsi", report.volume_size, 38, 10).fill(source)
     for unit, name in enumerate(PASSES, 1):
         bar = progress.add_task(f"qemu-img to {ISCSI}, {name}", total=report.volume_size)
         url = array.url(unit, pair.forwards["array"])

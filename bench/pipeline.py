@@ -84,7 +84,7 @@ class Pipeline:
             self._files[kind].touch()
             os.truncate(self._files[kind], self._size)
         for kind, compressibility in KINDS.items():  # the file of "many" gets new data in each round
-            _fill(self._files[kind], Dataset(kind, self._size, compressibility))
+            Dataset(kind, self._size, compressibility).fill(self._files[kind])
 
     def _measure_kernels(self) -> None:
         for kind, compressibility in KINDS.items():
@@ -130,7 +130,7 @@ class Pipeline:
         for number in range(self._rounds):
             turns = (1, MANY) if number % 2 == 0 else (MANY, 1)
             for connections in turns:
-                _fill(self._files["many"], Dataset(f"many {number} {connections}", self._size))
+                Dataset(f"many {number} {connections}", self._size).fill(self._files["many"])
                 for name in ("cold", "warm"):
                     transfer = self._transfer(pair, "many", sink, name, load.Shape(connections))
                     found[name, connections].append(transfer)
@@ -194,12 +194,6 @@ class Pipeline:
                 tell(f"resident memory, disk store, {self._memory_size // MIB} MiB to a slow array, {name}")
                 transfer = replicate(volume.writes(MIB), pair.forwards["array"])
                 self._note_peaks(pair, store_size, f"slow array, {name}", transfer.verified)
-
-
-def _fill(file: Path, data: Dataset) -> None:
-    """Overwrite the file in place, since a sink has it mapped."""
-    with file.open("r+b") as opened:
-        opened.writelines(data)
 
 
 def middle(transfers: list[Measurement]) -> Measurement:

@@ -77,8 +77,7 @@ class Comparison:
     def run(self, directory: Path) -> None:
         """Measure everything; `directory` has room for the volume."""
         file = directory / "volume"
-        with file.open("wb") as opened:
-            opened.writelines(Dataset("viewers", self.size))
+        Dataset("viewers", self.size).fill(file)
         with (
             load.sinking(file) as (address, sink),
             Pair({"array": address}, store_size=show_size(room_for(self.size))) as pair,

@@ -38,8 +38,7 @@ def main() -> None:
     if not until(lambda: tunnel_is_up(site), PATIENCE_SECONDS, 0.5):
         sys.exit("the tunnel is not up; see the logs of both sites")
     written = Path("/tmp/volume")  # the volume as hosts have written it; only this container has it
-    with written.open("wb") as file:
-        file.writelines(Dataset(told.seed, told.size, 38, 10))
+    Dataset(told.seed, told.size, 38, 10).fill(written)
     number = 0
     while number < told.rounds or not told.rounds:
         number += 1

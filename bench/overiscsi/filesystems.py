@@ -70,7 +70,7 @@ def keep(tree: Path) -> None:
 
 def move(tree: Path) -> None:
     """Add a new file before all others, and put directories in another order, so that mke2fs writes files elsewhere."""
-    (tree / "a").write_bytes(b"".join(Dataset("before", 3 * MIB)))
+    Dataset("before", 3 * MIB).fill(tree / "a")
     for number, path in enumerate(sorted((tree / "files").glob("*/*/*"), reverse=True)):
         path.rename(tree / f"b{number:05}")
 

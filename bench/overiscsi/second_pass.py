@@ -52,8 +52,7 @@ def second_pass(bench: Bench) -> Iterator[Figure]:
     """The first pass, which qemu-img writes in order, and each second pass after one like it."""
     size = bench.bytes(128 * MIB, 16 * MIB)
     image = bench.directory / "volume"
-    with image.open("wb") as opened:
-        opened.writelines(Dataset("second pass", size))
+    Dataset("second pass", size).fill(image)
     for number, each in enumerate(PASSES[: bench.lines]):
         (first, again), (first_understood, understood) = (_both(bench, protocol, image, each) for protocol in PROTOCOLS)
         same = first.identical and first_understood.identical

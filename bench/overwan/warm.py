@@ -40,8 +40,7 @@ def warm(bench: Bench) -> Iterator[Figure]:
     """Stores in memory, filled without a line and over one without a delay; then the line."""
     size = bench.bytes(GIB)
     file = bench.directory / "volume"
-    with file.open("wb") as opened:
-        opened.writelines(Dataset("warm", size))
+    Dataset("warm", size).fill(file)
     for setting in SETTINGS[: bench.lines]:
         yield _warm(bench, setting, file, size)
     file.unlink()

@@ -85,8 +85,7 @@ def write(over: threading.Event, array: IscsiTarget, unit: int, forward: Address
     number = unit * 1000
     while not over.is_set():
         with tempfile.NamedTemporaryFile(prefix="isthmus-") as volume:
-            volume.writelines(Dataset("volume", VOLUME_BYTES, 38, 10, number))
-            volume.flush()
+            Dataset("volume", VOLUME_BYTES, 38, 10, number).fill(Path(volume.name))
             number += 1
             for _ in range(PASSES):
                 if over.is_set():

@@ -27,8 +27,7 @@ def analyzed(path: Path) -> dict[str, Any]:
 @pytest.fixture
 def volume(tmp_path: Path) -> Path:
     path = tmp_path / "volume"
-    with path.open("wb") as file:
-        file.writelines(Dataset("device", 4 * MIB, 38, 10))
+    Dataset("device", 4 * MIB, 38, 10).fill(path)
     return path
 
 

@@ -78,8 +78,7 @@ def _tell(stage: Stage, count: int, in_progress: int, text: str) -> None:
 def _fill(arrays: Arrays, count: int, size: int, number: int) -> None:
     """Fill the near array's units with data that no store has seen."""
     for unit, path in enumerate(arrays.near.units[:count]):
-        with path.open("r+b") as file:
-            file.writelines(Dataset(f"volume {unit}", size, COMPRESSIBILITY, DUPLICATES, number))
+        Dataset(f"volume {unit}", size, COMPRESSIBILITY, DUPLICATES, number).fill(path)
 
 
 def _outcome(arrays: Arrays, count: int, size: int, course: Course, beside: Found, remark: str) -> Outcome:

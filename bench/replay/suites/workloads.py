@@ -97,8 +97,7 @@ def _array(ground: Ground, directory: Path, size: int) -> Iterator[Arrays]:
     place.mkdir()
     with standing_on(ground, place, far=[size] * VOLUMES) as arrays:
         for number, unit in enumerate(arrays.far.units):
-            with unit.open("r+b") as file:
-                file.writelines(Dataset(f"workload {number}", size, fio.COMPRESSIBLE))
+            Dataset(f"workload {number}", size, fio.COMPRESSIBLE).fill(unit)
         yield arrays
 
 

@@ -19,7 +19,7 @@ Listener = tuple[Address, Process]
 @pytest.fixture
 def volume(tmp_path: Path) -> Path:
     file = tmp_path / "volume"
-    file.write_bytes(b"".join(Dataset("any", SIZE, 38)))
+    Dataset("any", SIZE, 38).fill(file)
     return file
 
 

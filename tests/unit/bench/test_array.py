@@ -17,8 +17,7 @@ needs_target = pytest.mark.skipif(bool(IscsiTarget.lacking()), reason=f"no iSCSI
 @pytest.fixture
 def volume(tmp_path: Path) -> Path:
     path = tmp_path / "volume"
-    with path.open("wb") as file:
-        file.writelines(Dataset("any", 16 << 20, 38, 10))
+    Dataset("any", 16 << 20, 38, 10).fill(path)
     return path
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
@@ -82,6 +83,31 @@ def test_sizes_are_exact(size: int) -> None:
     whole = b"".join(volume)
     assert len(whole) == size
     assert b"".join(volume.writes(777)) == whole
+
+
+@pytest.mark.parametrize("before", [None, b"", b"x" * (3 << 20)], ids=["no file", "empty", "longer"])
+def test_a_file_has_the_volume_and_nothing_else(tmp_path: Path, before: bytes | None) -> None:
+    volume, file = Dataset("any", (1 << 20) + 17, 38, 10), tmp_path / "volume"
+    if before is not None:
+        file.write_bytes(before)
+    volume.fill(file)
+    assert file.read_bytes() == b"".join(volume)
+
+
+def test_a_file_is_not_cut_before_it_is_written_over(tmp_path: Path) -> None:
+    """That would kill a sink that has it mapped (SIGBUS)."""
+    file, size, sizes = tmp_path / "volume", 2 << 20, set[int]()
+
+    class Watched(Dataset):
+        def __iter__(self) -> Iterator[bytes]:
+            for buffer in super().__iter__():
+                sizes.add(file.stat().st_size)
+                yield buffer
+
+    Dataset("one", size).fill(file)
+    Watched("other", size).fill(file)
+    assert file.read_bytes() == b"".join(Dataset("other", size))
+    assert sizes == {size}
 
 
 def test_terabytes_need_no_memory() -> None:

@@ -32,7 +32,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def volume(tmp_path: Path) -> Path:
     file = tmp_path / "volume"
-    file.write_bytes(b"".join(Dataset("any", SIZE, 38)))
+    Dataset("any", SIZE, 38).fill(file)
     return file
 
 

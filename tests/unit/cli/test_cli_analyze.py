@@ -73,7 +73,7 @@ def test_what_to_do_about_the_best_chunk_size(
 
 
 def test_what_gains_nothing_is_said(isthmus: Isthmus, tmp_path: Path) -> None:
-    (tmp_path / "encrypted").write_bytes(b"".join(Dataset("encrypted", MIB)))
+    Dataset("encrypted", MIB).fill(tmp_path / "encrypted")
     assert "encrypted or compressed already" in " ".join(isthmus("analyze", tmp_path).stdout.split())
 
 
