@@ -74,9 +74,15 @@ def _check_peers(draft: Draft, own: tuple[Certificate, ...]) -> None:
 
 
 def _check_dates(draft: Draft, certificate: Certificate, now: datetime) -> None:
+    """One that is not valid yet is waited for: a clock that had no power is behind until it hears from a time server.
+
+    One that has expired is not. A clock that is ahead by what is left of a certificate is rare; that nobody renewed it
+    is not, and a unit that has failed is noticed, where one that is started every two seconds is not.
+    """
     if certificate.expires <= now:
         wrong = f"has expired ({certificate.name}, {identity.show_moment(certificate.expires)})"
-        make = "make a new one with isthmus keygen, and give it to both sites"
+        pinned = f"make a new one and give it to the peers: {_keygen(draft, CERTIFICATE)} --force"
+        make = "have the CA sign a new one" if draft.get(*CA) else pinned
         draft.wrong(CERTIFICATE, wrong, f"{identity.if_clock_is_right(now)}, {make}")
     if certificate.begins > now:
         wrong = f"is not valid before {identity.show_moment(certificate.begins)} ({certificate.name})"

@@ -280,6 +280,10 @@ def test_a_clock_that_is_not_set_yet_is_no_mistake_in_the_file(local_pair: Path)
     assert "see whether the clock of this host is right" in ended.stderr
     assert str(ended.returncode) not in given_up[1].split()
     assert ended.returncode == ExitCode.FAILED
+    generate("west", local_pair, force=True, now=datetime.now(UTC) - timedelta(days=4000))
+    ended = forked.isthmus("serve", str(local_pair / "west.toml"))
+    assert "has expired (west, " in ended.stderr
+    assert str(ended.returncode) in given_up[1].split(), "clocks are not years ahead, and a failed unit is noticed"
 
 
 def test_root_does_not_serve_with_the_key_of_another(local_pair: Path, ready: Ready) -> None:

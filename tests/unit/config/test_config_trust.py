@@ -140,7 +140,7 @@ ONE: list[tuple[str, Spoil, str, str, str]] = [
     ),
     ("open key", lambda d: (d / "east.key").chmod(0o640), KEY, "read or written by others", "chmod 600 {}/east.key"),
     ("key for all", lambda d: (d / "east.key").chmod(0o604), KEY, "read or written by others", "chmod 600"),
-    ("expired", certificate_with(days=(-9, -1)), CERTIFICATE, "has expired (east, ", "clock of this host is right"),
+    ("expired", certificate_with(days=(-9, -1)), CERTIFICATE, "has expired (east, ", "--site east --out {} --force"),
     ("not yet valid", certificate_with(days=(2, 9)), CERTIFICATE, "is not valid before", "clock of this host"),
     ("server only", certificate_with(purposes=(SERVER,)), CERTIFICATE, "not for TLS client authentication", "both TLS"),
     ("client only", certificate_with(purposes=(CLIENT,)), CERTIFICATE, "not for TLS server authentication", "both TLS"),
@@ -242,6 +242,12 @@ class TestPrivateCa:
         both = (with_ca / "old.crt").read_text() + (with_ca / "ca.crt").read_text().replace("-----BEGIN", " -----BEGIN")
         (with_ca / "ca.crt").write_text(both)
         with pytest.raises(ConfigError, match=r"has BEGIN or END not as a line of its own \("):
+            load(with_ca / "west.toml")
+
+    def test_its_site_is_not_told_to_sign_for_itself(self, with_ca: Path) -> None:
+        """`keygen` makes a certificate that nobody would take, who trusts the CA."""
+        make(with_ca / "west", "west", days=(-9, -1))
+        with pytest.raises(ConfigError, match=r"if the clock of this host is right \(.*\), have the CA sign a new one"):
             load(with_ca / "west.toml")
 
     def test_one_of_several_may_have_expired(self, with_ca: Path) -> None:
