@@ -7,9 +7,11 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from bench.wan.errors import WanFailure
 from bench.wan.wan import Wan
 
 PORT = 9
@@ -60,7 +62,8 @@ def judge(sent: int, size: int, arrivals: list[Arrival]) -> Findings:
 
 
 def train(wan: Wan, packets: int, size: int, pause: float, delay: float) -> Findings:
-    """Send packets from east to west, one each `pause` seconds, on a line with that delay."""
+    """Send packets from east to west, one each `pause` seconds, on a line with that delay. Raises WanFailure if one
+    cannot be sent: it would count as lost."""
     with wan.inside("west"):
         sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     with sink:
@@ -69,15 +72,17 @@ def train(wan: Wan, packets: int, size: int, pause: float, delay: float) -> Find
         sink.bind((wan.addresses["west"], PORT))
         sink.settimeout(SILENCE + delay)
         end = threading.Event()
-        sender = threading.Thread(target=_send, args=[wan, packets, size, pause, end], daemon=True)
-        sender.start()
-        try:
-            arrivals = list(_arrivals(sink, sender))
-        except BaseException:
-            end.set()  # an interrupt takes the line down, of which a thread that still sent would complain
-            raise
-        finally:
-            sender.join()
+        with ThreadPoolExecutor(1) as threads:
+            sending = threads.submit(_send, wan, packets, size, pause, end)
+            try:
+                arrivals = list(_arrivals(sink, sending))
+            except BaseException:
+                end.set()  # an interrupt takes the line down
+                raise
+    try:
+        sending.result()
+    except OSError as error:
+        raise WanFailure(f"packets cannot be sent over the line: {error.strerror or error}") from None
     return judge(packets, size, arrivals)
 
 
@@ -92,13 +97,13 @@ def _send(wan: Wan, packets: int, size: int, pause: float, end: threading.Event)
             source.send(_STAMP.pack(number, time.time_ns()) + rest)
 
 
-def _arrivals(sink: socket.socket, sender: threading.Thread) -> Iterator[Arrival]:
+def _arrivals(sink: socket.socket, sending: "Future[None]") -> Iterator[Arrival]:
     while True:
-        sending = sender.is_alive()
+        sent_all = sending.done()
         try:
             packet, [(_, _, stamp), *_], _, _ = sink.recvmsg(_STAMP.size, 64)
         except TimeoutError:
-            if sending:  # the sender may stand still for seconds, on a busy machine
+            if not sent_all:  # the sender may stand still for seconds, on a busy machine
                 continue
             return
         number, sent = _STAMP.unpack(packet)

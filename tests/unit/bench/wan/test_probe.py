@@ -1,8 +1,12 @@
 """What is concluded from the packets that came."""
 
 import contextlib
+import errno
+import os
 import socket
 import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +15,7 @@ import pytest
 
 from bench.sites import free_port
 from bench.wan import probe
+from bench.wan.errors import WanFailure
 from bench.wan.probe import Arrival, judge
 from bench.wan.truth import Speed
 
@@ -62,10 +67,26 @@ def test_who_stands_still_before_all_is_sent_has_lost_nothing(monkeypatch: pytes
     assert probe.train(loopback, packets=5, size=200, pause=0.1, delay=0.0).loss == 0
 
 
+def test_a_line_that_takes_no_packets_is_told_so(monkeypatch: pytest.MonkeyPatch, loopback: Any) -> None:
+    """What was not sent any more counted as lost, beside a traceback."""
+    monkeypatch.setattr(probe, "SILENCE", 0.01)
+    loopback.inside = unreachable
+    with pytest.raises(WanFailure, match="packets cannot be sent over the line: Network is unreachable"):
+        probe.train(loopback, packets=5, size=200, pause=0.0, delay=0.0)
+
+
+@contextlib.contextmanager
+def unreachable(end: str) -> Iterator[None]:
+    """The system's words for who sends from east."""
+    yield
+    if end == "east":
+        raise OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))
+
+
 def test_nobody_sends_after_an_interrupt(monkeypatch: pytest.MonkeyPatch, loopback: Any) -> None:
     """The line goes with it, and a traceback told that the network is unreachable."""
 
-    def interrupted(sink: socket.socket, sender: threading.Thread) -> None:
+    def interrupted(sink: socket.socket, sending: "Future[None]") -> None:
         sink.recv(1)
         raise KeyboardInterrupt
 
