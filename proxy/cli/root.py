@@ -63,6 +63,9 @@ def explain(error: Exception) -> int:
             return _explain(
                 f"{error.filename or 'output'} cannot be written: {error.strerror}; {remedy}", ExitCode.FAILED
             )
+        case FileNotFoundError() if error.filename is None:  # of os.getcwd
+            wrong = "the directory in which this was typed has been deleted; change to one that is there"
+            return _explain(wrong, ExitCode.FAILED)
         case RuntimeError() | OSError() if str(error) in {_NO_THREAD, NO_THREAD}:
             return _explain(NO_THREAD, ExitCode.FAILED)
         case _:

@@ -120,6 +120,18 @@ def test_an_empty_path_is_not_the_working_directory(
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
+def test_a_working_directory_that_was_deleted(
+    isthmus: Isthmus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was called a defect: where nothing can be written, the place is told by its whole path."""
+    (gone := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    shown = isthmus("keygen", "--site", "east", "--out", ".")
+    assert shown.exit_code == ExitCode.FAILED
+    assert shown.stderr.startswith("isthmus: the directory in which this was typed has been deleted; ")
+
+
 def test_a_reader_that_has_gone() -> None:
     """`isthmus --help | head -1` ends quietly."""
     read, write = os.pipe()
