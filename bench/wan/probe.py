@@ -19,6 +19,8 @@ HEADERS = 28
 """Bytes of IP and UDP."""
 SILENCE = 1.0
 """Once all packets were sent: if none comes for so many seconds beyond the delay, no more will come."""
+QUIET = 30.0
+"""Seconds after which a connection over which nothing comes is given up."""
 ROOM = 64 << 20
 _SO_TIMESTAMPNS, _SO_RCVBUFFORCE = 35, 33
 _STAMP = struct.Struct("qq")
@@ -61,9 +63,18 @@ def judge(sent: int, size: int, arrivals: list[Arrival]) -> Findings:
     )
 
 
+@contextlib.contextmanager
+def _measuring() -> Iterator[None]:
+    """What the system says of the line ends it, as WanFailure. Also a packet that cannot be sent: it is no lost one."""
+    try:
+        yield
+    except OSError as error:
+        raise WanFailure(f"the line cannot be measured: {error.strerror or error}") from None
+
+
+@_measuring()
 def train(wan: Wan, packets: int, size: int, pause: float, delay: float) -> Findings:
-    """Send packets from east to west, one each `pause` seconds, on a line with that delay. Raises WanFailure if one
-    cannot be sent: it would count as lost."""
+    """Send packets from east to west, one each `pause` seconds, on a line with that delay. Raises WanFailure."""
     with wan.inside("west"):
         sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     with sink:
@@ -79,10 +90,9 @@ def train(wan: Wan, packets: int, size: int, pause: float, delay: float) -> Find
             except BaseException:
                 end.set()  # an interrupt takes the line down
                 raise
-    try:
         sending.result()
-    except OSError as error:
-        raise WanFailure(f"packets cannot be sent over the line: {error.strerror or error}") from None
+    if len(arrivals) < 2:
+        raise WanFailure(f"the line cannot be measured: of {packets} packets {len(arrivals)} came")
     return judge(packets, size, arrivals)
 
 
@@ -111,8 +121,10 @@ def _arrivals(sink: socket.socket, sending: "Future[None]") -> Iterator[Arrival]
         yield Arrival(number, sent / 1e9, seconds + nanoseconds / 1e9)
 
 
+@_measuring()
 def tcp_rate(wan: Wan, congestion: str, settle: float, seconds: float) -> float:
-    """Bits of payload a second that one TCP connection carries from east to west, after `settle` seconds."""
+    """Bits of payload a second that one TCP connection carries from east to west, after `settle` seconds. Raises
+    WanFailure."""
     with wan.inside("west"):
         listener = socket.create_server((wan.addresses["west"], PORT))
     with wan.inside("east"):
@@ -122,7 +134,7 @@ def tcp_rate(wan: Wan, congestion: str, settle: float, seconds: float) -> float:
         near.connect((wan.addresses["west"], PORT))
         far, _ = listener.accept()
         with far:
-            far.settimeout(30)
+            far.settimeout(QUIET)
             threading.Thread(target=_fill, args=[near], daemon=True).start()
             _take(far, settle)
             began = time.monotonic()

@@ -71,8 +71,24 @@ def test_a_line_that_takes_no_packets_is_told_so(monkeypatch: pytest.MonkeyPatch
     """What was not sent any more counted as lost, beside a traceback."""
     monkeypatch.setattr(probe, "SILENCE", 0.01)
     loopback.inside = unreachable
-    with pytest.raises(WanFailure, match="packets cannot be sent over the line: Network is unreachable"):
+    with pytest.raises(WanFailure, match="the line cannot be measured: Network is unreachable"):
         probe.train(loopback, packets=5, size=200, pause=0.0, delay=0.0)
+
+
+def test_a_line_that_loses_all_is_told_so(monkeypatch: pytest.MonkeyPatch, loopback: Any) -> None:
+    """There is no median of nothing."""
+    monkeypatch.setattr(probe, "SILENCE", 0.01)
+    monkeypatch.setattr(probe, "_send", lambda *_: None)
+    with pytest.raises(WanFailure, match="of 5 packets 0 came"):
+        probe.train(loopback, packets=5, size=200, pause=0.0, delay=0.0)
+
+
+def test_a_line_that_carries_nothing_is_told_so(monkeypatch: pytest.MonkeyPatch, loopback: Any) -> None:
+    """`isthmus wan test` called it a defect."""
+    monkeypatch.setattr(probe, "_fill", lambda near: None)
+    monkeypatch.setattr(probe, "QUIET", 0.01)
+    with pytest.raises(WanFailure, match="the line cannot be measured: timed out"):
+        probe.tcp_rate(loopback, "cubic", settle=1.0, seconds=1.0)
 
 
 @contextlib.contextmanager
