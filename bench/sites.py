@@ -131,14 +131,15 @@ class Site:
         while (waited := time.monotonic() - began) < seconds:
             if not self.running:
                 raise self._failure("ended by itself")
-            with contextlib.suppress(OSError, http.client.HTTPException):
+            with contextlib.suppress(OSError):
                 if condition():
                     return
             time.sleep(min(max(SHORTEST_PAUSE, waited / 20), LONGEST_PAUSE))  # asking costs both processes CPU time
         raise self._failure(f"{otherwise} after {seconds:.0f} s")
 
     def get(self, path: str) -> tuple[int, bytes]:
-        """Status and body of a GET from the status listener. Raises OSError if it does not answer within 30 s."""
+        """Status and body of a GET from the status listener. Raises OSError if it does not answer within 30 s, or not
+        to the end."""
         connection = http.client.HTTPConnection("127.0.0.1", self.status_port, timeout=ANSWER_SECONDS)
         try:
             with self.inside():
@@ -146,6 +147,8 @@ class Site:
             connection.request("GET", path)
             answer = connection.getresponse()
             return answer.status, answer.read()
+        except http.client.HTTPException as error:
+            raise ConnectionError(f"site {self.name} does not answer to the end: {error!r}") from error
         finally:
             connection.close()
 

@@ -17,7 +17,7 @@ from bench.datasets import Dataset
 from bench.ending import program
 from bench.processes import until
 from bench.programs import size_of, whole
-from bench.sites import Site
+from bench.sites import Site, SiteFailure
 
 SOURCE, FORWARD = "array-east:3260", "127.0.0.1:3260"
 """The source array, and where the pair begins."""
@@ -28,6 +28,8 @@ PAUSE_SECONDS = 1.0
 CHANGED_BYTES = 64 << 10
 MB = 10**6
 PATIENCE_SECONDS = 120.0
+SILENT = OSError, SiteFailure
+"""What asking a site raises that does not run, or is about to end."""
 
 
 def main() -> None:
@@ -102,7 +104,7 @@ def tunnel_is_up(site: Site) -> bool:
     """Whether the near site says that all its tunnels are up; False if it does not answer."""
     try:
         return all(peer["state"] == "up" for peer in site.status()["peers"])
-    except OSError:
+    except SILENT:
         return False
 
 
@@ -110,7 +112,7 @@ def wire_bytes(site: Site) -> int:
     """Bytes that the near site has sent over the WAN since it started; 0 if it does not answer."""
     try:
         sent: int = site.status()["bytes"]["wire"]
-    except OSError:
+    except SILENT:
         return 0
     return sent
 
