@@ -66,8 +66,9 @@ def present(path: Path) -> bool:
 
 
 def nearest(path: Path) -> Path:
-    """The path, or if nothing is there, the nearest one above it where something is. Raises OSError as `present`."""
-    return next(place for place in (path, *path.absolute().parents) if present(place))
+    """The path, or if nothing is there, the nearest one above it where something is. A link that leads nowhere is
+    something. Raises OSError as `present`."""
+    return next(place for place in (path, *path.absolute().parents) if present(place) or place.is_symlink())
 
 
 def in_the_way(path: Path) -> Path | None:

@@ -148,6 +148,13 @@ def test_a_file_in_the_stores_place(tmp_path: Path) -> None:
         assert host.disk(path) == NoDisk(f"{tmp_path / 'store'} is not a directory")
 
 
+def test_a_link_that_leads_nowhere_in_the_stores_place(tmp_path: Path) -> None:
+    """As to a disk that is not mounted: the site refuses to start, and all was said to be well."""
+    (tmp_path / "store").symlink_to("nowhere")
+    for path in (tmp_path / "store", tmp_path / "store" / "below"):
+        assert host.disk(path) == NoDisk(f"{tmp_path / 'store'} is not a directory")
+
+
 @pytest.mark.parametrize("below", ["", "further"])
 def test_a_disk_that_this_user_may_not_look_at(below: str) -> None:
     with directory_of_nobody() as path:
