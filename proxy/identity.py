@@ -282,7 +282,7 @@ def _content(path: Path, another: str = _ANOTHER, making: str = "", *, secret: b
     except NotAFile as error:
         raise IdentityFault(path, f"is {error.found}", another) from None
     except OSError as error:
-        remedy = "let this user read it"
+        remedy = "let this user read it" if isinstance(error, PermissionError) else another
         if secret and isinstance(error, PermissionError):
             own = typed("chown", os.geteuid(), path)
             remedy = f"run this as the site's user; if that is this one, it has to own the file: {own}"

@@ -129,7 +129,7 @@ ONE: list[tuple[str, Spoil, str, str, str]] = [
         lambda d: replace(d, '"east.key"', f'"{"x" * 300}"'),
         KEY,
         "cannot be read: File name too",
-        "let this",
+        "write the path of a PEM file",
     ),
     (
         "other key",
