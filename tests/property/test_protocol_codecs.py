@@ -65,6 +65,16 @@ def test_drain(reason: str) -> None:
     assert frames.decode_drain(frames.encode_drain(reason)) == reason
 
 
+@given(st.dictionaries(st.integers(0, 63), st.integers(1, 8), max_size=8))
+def test_lanes(counts: dict[int, int]) -> None:
+    assert frames.decode_lanes(frames.encode_lanes(counts)) == counts
+
+
+@given(U64)
+def test_store(rate: int) -> None:
+    assert frames.decode_store(frames.encode_store(rate)) == rate
+
+
 @given(short(255).filter(bool), short(255))
 def test_open(export: str, origin: str) -> None:
     assert frames.decode_open(frames.encode_open(export, origin)) == (export, origin)
@@ -105,6 +115,7 @@ HELLOS = st.builds(
     streams=st.integers(1, 1 << 16),
     capabilities=st.frozensets(st.integers(0, 65535), max_size=64),
     software=short(128),
+    mark=st.integers(0, 63),
     lowest=st.just(1),
     highest=st.integers(1, 65535),
 )
@@ -130,6 +141,8 @@ DECODERS: list[Callable[[bytes], object]] = [
     lambda payload: list(frames.decode_ack(payload)),
     lambda payload: list(frames.decode_credit(payload)),
     frames.decode_drain,
+    frames.decode_lanes,
+    frames.decode_store,
     frames.decode_open,
     frames.decode_accept,
     frames.decode_data,
@@ -168,7 +181,7 @@ def read(pieces: list[bytes]) -> tuple[list[Frame], str]:
     reader, found = lane_reader(), []
     try:
         for piece in pieces:
-            for frame in fed(reader, piece):
+            for frame in fed(reader, piece):  # those before an error are found, too
                 found.append(frame)
     except PeerError as error:
         return found, str(error)
