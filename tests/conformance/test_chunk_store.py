@@ -216,16 +216,7 @@ def test_while_everything_is_pinned_new_chunks_pass(store: ChunkStore, container
 
 def test_following_walks_in_the_order_of_arrival(store: ChunkStore) -> None:
     fill(store, range(A_CONTAINER + 2))
-    place = store.find(name_of(0))
-    for number in range(1, A_CONTAINER + 2):
-        assert place is not None
-        following = store.following(place)
-        assert following is not None
-        name, place = following
-        assert name == name_of(number)
-        assert store.find(name) == place
-    assert place is not None
-    assert store.following(place) is None
+    assert store.following(last_of(store, range(A_CONTAINER + 2))) is None
 
 
 def test_what_a_writer_brings_stays_together(make: Callable[..., ChunkStore]) -> None:
@@ -234,8 +225,8 @@ def test_what_a_writer_brings_stays_together(make: Callable[..., ChunkStore]) ->
     for number in range(count):
         for writer in range(2):
             store.put(name_of(100 * writer + number), chunk(100 * writer + number), writer)
-    check_order(store, 0, count)
-    check_order(store, 100, count)
+    for first in (0, 100):
+        last_of(store, range(first, first + count))
 
 
 def test_who_fills_a_container_slowly_does_not_lose_it_first(make: Callable[..., ChunkStore]) -> None:
@@ -254,14 +245,17 @@ def test_who_fills_a_container_slowly_does_not_lose_it_first(make: Callable[...,
     assert all(store.find(name_of(number)) for number in slow)
 
 
-def check_order(store: ChunkStore, first: int, count: int) -> None:
-    place = store.find(name_of(first))
-    for number in range(first + 1, first + count):
-        assert place is not None
+def last_of(store: ChunkStore, numbers: range) -> Place:
+    """Where the last of these chunks lies, each of which has to follow the one before it."""
+    place = store.find(name_of(numbers[0]))
+    assert place is not None
+    for number in numbers[1:]:
         following = store.following(place)
         assert following is not None
         name, place = following
         assert name == name_of(number)
+        assert store.find(name) == place
+    return place
 
 
 def test_behind_a_place_is_what_was_put_there_up_to_the_containers_end(store: ChunkStore) -> None:

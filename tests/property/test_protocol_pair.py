@@ -18,7 +18,7 @@ from proxy.protocol.hello import CREDIT_MIN
 from proxy.protocol.reader import Frame
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.tunnel import Tunnel
-from tests.unit.protocol.playbook import lane_reader
+from tests.unit.protocol.playbook import fed, lane_reader
 
 SETTINGS = TunnelSettings(initial_credit=64 << 10, memory=1 << 20, unacked_max=128 << 10, streams=3, grace=1000.0)
 SIDES = st.integers(0, 1)
@@ -80,7 +80,7 @@ class Pair(RuleBasedStateMachine):
         lanes = [lane] if which < 3 else sorted(self.up[side], reverse=True)
         if lane:
             for each, pieces in self.tunnels[side].take(dict.fromkeys(lanes, limit), self.now).items():
-                self.lanes[each][side].extend(self.cut(pieces))
+                self.lanes[each][side].extend(fed(self.reader, b"".join(pieces)))
             self.drain(side)
 
     @rule(side=SIDES, line=st.sampled_from([0, 1e5, 1e8]), spared=st.sampled_from([1, 2]))
@@ -119,18 +119,6 @@ class Pair(RuleBasedStateMachine):
         """One of the lanes that are up on that side, or 0."""
         lanes = sorted(self.up[side])
         return lanes[which % len(lanes)] if lanes else 0
-
-    def cut(self, pieces: list[bytes]) -> list[Frame]:
-        found, data = [], memoryview(b"".join(pieces))
-        while data:
-            room = self.reader.get_buffer()
-            size = min(len(room), len(data))
-            room[:size] = data[:size]
-            data = data[size:]
-            self.reader.received(size)
-            while (frame := self.reader.next_frame()) is not None:
-                found.append(frame._replace(payload=bytes(frame.payload)))
-        return found
 
     @rule(seconds=st.sampled_from([0.05, 1.0, 6.0]))
     def wait(self, seconds: float) -> None:

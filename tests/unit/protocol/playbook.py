@@ -247,7 +247,7 @@ class Script:
         return self.take(lane)
 
 
-def two_lanes() -> tuple[Script, int, int]:
+def busy_and_idle() -> tuple[Script, int, int]:
     """A busy stream and an idle one, and lanes 1 and 2 that both have room."""
     script = Script()
     busy, idle = script.accepted(1), script.accepted(3)

@@ -4,7 +4,7 @@ import pytest
 
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import Misuse, OpenRefused
-from proxy.protocol.events import Recalled
+from proxy.protocol.events import DataReceived, Recalled
 from proxy.protocol.tunnel import Tunnel
 from proxy.protocol.window import ReceiveWindow, WindowBudget
 from tests.unit.protocol.playbook import Pair, Script, batch, events_of
@@ -120,6 +120,7 @@ def test_the_credit_that_hello_offers_stays_as_well_where_only_the_answerer_has_
     stream = pair.right.streams.open("array", "")
     pair.right.streams.send_data(stream, batch(MIB // 2, MIB // 2), MIB // 2)
     pair.settle(2)
+    assert DataReceived(stream, MIB // 2, batch(MIB // 2, MIB // 2)) in events_of(pair.left)
 
 
 def test_less_may_be_unacknowledged_and_more_goes_at_once() -> None:

@@ -1,12 +1,12 @@
 """A lane in whose queue a PING waits behind much else: what tells that it lives, and what does not."""
 
 from proxy.protocol.events import LaneDead, LaneSilent
-from tests.unit.protocol.playbook import ALL, Script, taken, two_lanes
+from tests.unit.protocol.playbook import ALL, Script, busy_and_idle, taken
 
 
 def busy_lane() -> tuple[Script, int]:
     """Of two lanes, the older one has a PING under way, behind much that a box on the way took at once."""
-    script, busy, _ = two_lanes()
+    script, busy, _ = busy_and_idle()
     script.tunnel.tick(script.now + 1)
     taken(script.tunnel, 1, 1 << 20, script.now + 1)
     return script, busy

@@ -18,7 +18,7 @@ from proxy.protocol.frames import encode_close, encode_drain, encode_lanes, enco
 from proxy.protocol.hello import Hello
 from proxy.protocol.reader import Frame
 from proxy.protocol.share import Share
-from tests.unit.protocol.playbook import ALL, Pair, Script, lines, taken, two_lanes
+from tests.unit.protocol.playbook import ALL, Pair, Script, busy_and_idle, lines, taken
 
 
 def test_a_lane_begins_with_state_and_waits_for_the_peers() -> None:
@@ -432,7 +432,7 @@ def test_what_comes_first_and_has_nothing_to_send_keeps_nothing_waiting() -> Non
 
 
 def test_the_newest_of_several_lanes_is_kept_for_what_is_urgent() -> None:
-    script, busy, idle = two_lanes()
+    script, busy, idle = busy_and_idle()
     script.send(busy, 40_000, 40_000)
     assert script.take(2) == []
     assert 2 not in script.tunnel.wanting
@@ -443,7 +443,7 @@ def test_the_newest_of_several_lanes_is_kept_for_what_is_urgent() -> None:
 
 
 def test_bulk_goes_by_the_lane_that_is_left() -> None:
-    script, busy, _ = two_lanes()
+    script, busy, _ = busy_and_idle()
     script.send(busy, 40_000, 40_000)
     script.tunnel.lane_down(1, script.now)
     assert f"DATA {busy}#5 40000" in script.take(2)
@@ -451,7 +451,7 @@ def test_bulk_goes_by_the_lane_that_is_left() -> None:
 
 def test_a_silent_lane_is_not_counted_on() -> None:
     """Of two, the older one does not answer: the newer one carries bulk until it does."""
-    script, busy, _ = two_lanes()
+    script, busy, _ = busy_and_idle()
     script.take(1)
     script.tunnel.tick(script.now + 1)
     taken(script.tunnel, 1, 1 << 20, script.now + 1)

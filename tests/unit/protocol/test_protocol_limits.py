@@ -200,6 +200,7 @@ def test_as_many_streams_fit_as_may_be_open() -> None:
         one = window(budget, settings.offered_credit, settings.window_max)
         one.widen(settings.opening_window)
         one.tell()
+    assert budget.streams == settings.streams
 
 
 def test_as_many_streams_fit_however_much_others_have_grown() -> None:
