@@ -115,6 +115,20 @@ def test_a_status_with_data_passes_with_the_last_of_it(agreed: bool) -> None:
     assert near.told[1:] == far.told[1:] == [("status 0", 1, 9.0)]
 
 
+def test_it_passes_once() -> None:
+    """A task that has the same tag by then is another one, and goes on."""
+    near, far = Listing(), Listing()
+    pair = Pair(near, far=far)
+    pair.log_in()
+    for _ in range(2):
+        pair.out.send(command(1, read_10(0, 16)))
+        pair.back.send(data_in(1, bytes(4096)))
+        assert len(pair.near.tasks) == len(pair.far.tasks) == 1
+        pair.back.send(data_in(1, bytes(4096), 4096, status=True))
+    for listing in (near, far):
+        assert [what for what, _, _ in listing.told] == ["read 0+8192", "status 0"] * 2
+
+
 @pytest.mark.parametrize(
     ("function", "dropped"),
     [(1, {3}), (2, {1, 2, 3}), (4, {1, 2, 3}), (5, {1, 2, 3}), (6, {1, 2, 3, 4}), (7, {1, 2, 3, 4}), (8, set())],

@@ -188,15 +188,15 @@ def test_a_header_digest_that_is_wrong_in_its_last_bit_is_sent_as_it_is() -> Non
     assert pair.out.framer.fallen == "a wrong header digest"
 
 
-@pytest.mark.parametrize("payload", [False, True], ids=["inline", "payload"])
-def test_padding_that_is_not_zeros_is_sent_as_it_is(payload: bool) -> None:
-    """Also under the digest that zeros would have."""
+@pytest.mark.parametrize("opcode", [Opcode.NOP_OUT, Opcode.DATA_OUT], ids=["inline", "payload"])
+def test_padding_that_is_not_zeros_is_sent_as_it_is(opcode: Opcode) -> None:
+    """Under its own digest, which is not wrong, as under the one that zeros would have."""
     pair = logged_in(data_digest=True)
-    opcode = Opcode.DATA_OUT if payload else Opcode.NOP_OUT
-    right = pdu(opcode, data=b"abc", data_digest=True)
-    whole = right[:-5] + b"\1" + right[-4:]
-    assert pair.out.send(whole) == whole
-    assert pair.out.framer.wrong_digests == 1
+    zeros, right = (pdu(opcode, data=b"abc", padding=padding, data_digest=True) for padding in (b"\0", b"\1"))
+    wrong = right[:-4] + zeros[-4:]
+    for whole, count in ((right, 0), (wrong, 1)):
+        assert pair.out.send(whole) == whole
+        assert pair.out.framer.wrong_digests == count
 
 
 @pytest.mark.parametrize(
