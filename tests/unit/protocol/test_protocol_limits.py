@@ -1,11 +1,15 @@
 """How many streams there may be: ours at the peer, the peer's here, and what refused ones may leave behind."""
 
+from collections.abc import Callable
+
 import pytest
 
 from proxy.protocol.codes import FrameType, ResetCode
 from proxy.protocol.errors import Misuse, OpenRefused, PeerError
 from proxy.protocol.events import StreamOffered
 from proxy.protocol.frames import OVER, encode_ack
+from proxy.protocol.outgoing import UNCREDITED_BYTES
+from proxy.protocol.reader import CHUNK_MAX
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.window import WindowBudget
 from tests.unit.protocol.playbook import Script, tunnel
@@ -97,6 +101,16 @@ def test_a_peer_that_acknowledges_its_resets_may_go_on_for_ever() -> None:
     assert script.tunnel.figures.streams == 2
 
 
+def fill_up(script: Script, stream: int, each: Callable[[], object] = lambda: None) -> int:
+    """Send one FILL after the other for as long as another one fits; how many that were."""
+    for count in range(2 * UNCREDITED_BYTES // CHUNK_MAX):
+        if not script.tunnel.streams.fill_fits:
+            return count
+        script.tunnel.streams.send_fill(stream, bytes(32), bytes(CHUNK_MAX))
+        each()
+    raise AssertionError("they fit without end")
+
+
 def test_what_a_reset_discards_counts_until_the_peer_has_it() -> None:
     """The peer keeps it until then, and others must not fill the room for it anew."""
     script = Script()
@@ -105,9 +119,7 @@ def test_what_a_reset_discards_counts_until_the_peer_has_it() -> None:
     def room() -> bool:
         return script.tunnel.streams.fill_fits
 
-    while room():
-        script.tunnel.streams.send_fill(stream, bytes(32), bytes(256 << 10))
-        script.take()
+    fill_up(script, stream, script.take)
     assert not room()
     script.tunnel.streams.reset(stream, ResetCode.ORIGIN_RESET, "")
     assert not room()
@@ -121,25 +133,14 @@ def test_what_a_reset_discards_counts_until_the_peer_has_it() -> None:
 def test_what_a_reset_discards_before_it_was_sent_counts_no_more() -> None:
     """Or after some such resets no stream of the tunnel would be answered what it lacks."""
     script = Script()
-    script.accepted(1)
-    while script.tunnel.streams.fill_fits:
-        script.tunnel.streams.send_fill(1, bytes(32), bytes(256 << 10))
+    fill_up(script, script.accepted(1))
     script.tunnel.streams.reset(1, ResetCode.ORIGIN_RESET, "")
     assert script.tunnel.streams.fill_fits
 
 
-def fills_that_may_wait(script: Script, stream: int) -> int:
-    script.accepted(stream)
-    count = 0
-    while script.tunnel.streams.fill_fits:
-        script.tunnel.streams.send_fill(stream, bytes(32), bytes(256 << 10))
-        count += 1
-    return count
-
-
 def test_ends_make_no_room_for_what_others_have_unacknowledged() -> None:
     """They wait behind DATA, and were not counted when they came: thousands of them would have made room for much."""
-    script = Script()
+    script, fresh = Script(), Script()
     for stream in range(1, 601, 2):
         script.accepted(stream)
         script.tunnel.streams.send_end(stream, 0, bytes(1000))
@@ -147,7 +148,7 @@ def test_ends_make_no_room_for_what_others_have_unacknowledged() -> None:
         script.tunnel.streams.reset(stream, ResetCode.ORIGIN_RESET, "")
         script.take()
         script.acknowledge(stream, OVER)
-    assert fills_that_may_wait(script, 601) == fills_that_may_wait(Script(), 1)
+    assert fill_up(script, script.accepted(601)) == fill_up(fresh, fresh.accepted(1))
 
 
 def test_what_comes_for_a_refused_stream_is_dropped_unanswered() -> None:
