@@ -129,6 +129,19 @@ def test_it_passes_once() -> None:
         assert [what for what, _, _ in listing.told] == ["read 0+8192", "status 0"] * 2
 
 
+@pytest.mark.parametrize(("residual", "moved"), [(0, 4096), (96, 4000), (4096, 0), (5000, 0)])
+def test_a_status_says_how_much_was_not_moved(residual: int, moved: int) -> None:
+    """At most all."""
+    pair = Pair(Listing())
+    pair.log_in()
+    whole = command(1, read_10(0, 8))
+    pair.out.send(whole)
+    task = pair.near.tasks.find(whole)
+    assert task is not None
+    pair.back.send(pdu(Opcode.SCSI_RESPONSE, 0x82, tag=1, rest=bytes(24) + residual.to_bytes(4)))
+    assert task.length == moved
+
+
 @pytest.mark.parametrize(
     ("function", "dropped"),
     [(1, {3}), (2, {1, 2, 3}), (4, {1, 2, 3}), (5, {1, 2, 3}), (6, {1, 2, 3, 4}), (7, {1, 2, 3, 4}), (8, set())],

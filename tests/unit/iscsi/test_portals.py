@@ -8,6 +8,7 @@ from proxy.iscsi.keys import VALUE_MAX
 from proxy.iscsi.pdu import CONTINUED, FINAL, Opcode
 from proxy.iscsi.portals import Portal, PortalTexts, parse_portal
 from proxy.iscsi.record import DATA_MAX
+from tests.memory import tracing
 from tests.unit.iscsi.pdus import digests, login, login_answer, pdu, text
 from tests.unit.iscsi.sites import Pair
 
@@ -144,6 +145,25 @@ def test_an_address_in_three_pdus_and_an_endless_one() -> None:
     told = [texts.rewritten(header(CONTINUED), piece, MOST) for piece in pieces]
     assert told == [*pieces[:-1], b"\0TargetAddress=127.0.0.1:33261\0"]
     assert portals.reasons == ["an address is split over two PDUs"] * 2
+
+
+def test_what_goes_on_in_the_next_pdu_is_no_address_whatever_it_is() -> None:
+    """It is the value of another key."""
+    portals = Map()
+    texts = PortalTexts(portals)
+    pieces = b"X-org.example.note=", text(TargetAddress="10.1.0.5")
+    assert [
+        texts.rewritten(header(first), piece, MOST) for first, piece in zip((CONTINUED, FINAL), pieces, strict=True)
+    ] == [*pieces]
+    assert (portals.asked, portals.reasons) == ([], [])
+
+
+def test_a_key_and_value_without_end_take_no_memory_without_end() -> None:
+    texts = PortalTexts(Map())
+    with tracing() as taken:
+        for _ in range(100):
+            texts.rewritten(header(CONTINUED), b"x" * MOST, MOST)
+    assert taken.kept < 16 << 10
 
 
 def test_no_text_becomes_longer_than_the_initiator_takes() -> None:

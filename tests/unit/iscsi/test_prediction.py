@@ -67,6 +67,42 @@ def test_nor_do_they_on_both_sides_alike() -> None:
     assert taken.kept < 256 << 10
 
 
+def turn(task: int, own: int) -> bytes:
+    """A Data-Out of that task, whose transfer tag is its own."""
+    header = bytearray(data_out(task, bytes(8192))[:48])
+    header[20:24] = noise(4, own)
+    return bytes((PAYLOAD,)) + header
+
+
+def told(*records: bytes) -> int:
+    """Bytes that stand for the last one of these."""
+    predictor = Predictor()
+    return len([predictor.predict(record) for record in records][-1])
+
+
+def test_so_many_tasks_are_remembered_and_no_more() -> None:
+    """A peer of another release counts likewise, or what it restores is something else."""
+    tasks = [turn(task, task) for task in range(TASKS + 2)]
+    assert told(*tasks[:-1], tasks[0]) < told(*tasks, tasks[0])
+
+
+def test_a_new_task_is_compared_with_the_last_one_that_was_new() -> None:
+    """Not with one that is remembered, and took its turn meanwhile."""
+    before = turn(0, 0), turn(1, 1), turn(0, 2)
+    assert told(*before, turn(5, 1)) < told(*before, turn(5, 2))
+
+
+@pytest.mark.parametrize("other", [b"", bytes((TAIL,)), bytes((TAIL | AS_IS, 7)) + bytes(7)])
+def test_a_section_comes_to_as_much_as_it_may_and_no_more(other: bytes) -> None:
+    """Each byte may stand for a whole header."""
+    predictor = Predictor()
+    records = [record for record in (other, *[b"\0" + pdu(0)] * 100) if record]
+    section, most = b"".join(map(predictor.predict, records)), sum(map(len, records))
+    assert Restorer().restore(section, most) == records
+    with pytest.raises(RecordError, match=f"comes to more than {most - 1} bytes"):
+        Restorer().restore(section, most - 1)
+
+
 @given(st.integers(0, 0xFFFF_FFFF) | st.sampled_from([0, 0xFF, 0xFF00_0000, 0xFFFF_FFFF, 0xFF_00FF, 0xFFFF_0000]))
 def test_any_word_comes_back(word: int) -> None:
     predictor, restorer = Predictor(), Restorer()
@@ -96,6 +132,7 @@ def test_the_oldest_difference_makes_room() -> None:
         pytest.param(bytes((NEW, 0, 0, 1, 7, 0)), id="cut in a word"),
         pytest.param(bytes((NEW, 0, 0, 1)), id="cut before a word"),
         pytest.param(bytes((NEW, 0, 0, 1, 0x2F, 0, 0, 0, 0)), id="a word of more than four bytes"),
+        pytest.param(bytes((NEW, 0, 0, 1, 0x20)), id="a word that says more than there is to say"),
         pytest.param(bytes((NEW, 0, 0, 1, 8, 1)), id="byte 0 twice"),
         pytest.param(bytes((NEW, 0, 0, 2, 1, 1)), id="cut in its data"),
         pytest.param(bytes((NEW | PAYLOAD, 0, 0, 0)), id="payload of a PDU without"),
