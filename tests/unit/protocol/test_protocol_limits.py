@@ -9,7 +9,7 @@ from proxy.protocol.errors import Misuse, OpenRefused, PeerError
 from proxy.protocol.events import StreamOffered
 from proxy.protocol.frames import OVER, encode_ack
 from proxy.protocol.outgoing import UNCREDITED_BYTES
-from proxy.protocol.reader import CHUNK_MAX
+from proxy.protocol.reader import CHUNK_MAX, REASON_MAX
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.window import WindowBudget
 from tests.unit.protocol.playbook import Script, tunnel
@@ -149,6 +149,20 @@ def test_ends_make_no_room_for_what_others_have_unacknowledged() -> None:
         script.take()
         script.acknowledge(stream, OVER)
     assert fill_up(script, script.accepted(601)) == fill_up(fresh, fresh.accepted(1))
+
+
+@pytest.mark.parametrize("number", [OVER, 2], ids=["that it is over", "a number"])
+def test_nor_do_resets_whatever_acknowledges_them(number: int) -> None:
+    """They cost no credit either, but wait for nothing, and so are not counted."""
+    script, fresh = Script(), Script()
+    for stream in range(1, 201, 2):
+        script.accepted(stream)
+        script.tunnel.streams.reset(stream, ResetCode.ORIGIN_RESET, "x" * REASON_MAX)
+        script.take()
+        script.acknowledge(stream, number)
+        script.acknowledge(stream, OVER)
+    assert script.tunnel.figures.streams == 0
+    assert fill_up(script, script.accepted(201)) == fill_up(fresh, fresh.accepted(1))
 
 
 def test_what_comes_for_a_refused_stream_is_dropped_unanswered() -> None:
