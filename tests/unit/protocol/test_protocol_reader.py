@@ -72,11 +72,17 @@ def test_what_may_come_first(kind: FrameType) -> None:
     assert feed(FrameReader(), encode(kind, 0, 0, payload)) == [Frame(kind, 0, 0, payload)]
 
 
-def test_a_length_of_all_ones_takes_no_memory() -> None:
-    reader = lane_reader()
+@pytest.mark.parametrize(
+    ("reader", "head"),
+    [
+        pytest.param(lane_reader(), header(FrameType.DATA, 0xFFFFFF, 5, 6), id="of all ones"),
+        pytest.param(FrameReader(), header(FrameType.ACK, PAYLOAD_MAX, 0, 0), id="that may not come first"),
+    ],
+)
+def test_a_length_that_is_refused_takes_no_memory(reader: FrameReader, head: bytes) -> None:
     before = len(reader.get_buffer())
     with pytest.raises(PeerError):
-        feed(reader, b"\x12" + b"\xff" * 15)
+        feed(reader, head)
     assert len(reader.get_buffer()) <= before
 
 
@@ -141,7 +147,12 @@ def test_payloads_are_views_until_the_next_buffer() -> None:
     assert bytes(frame.payload) == b"12345678"
 
 
-@pytest.mark.parametrize("n", [-1, 1 << 30])
-def test_nobody_can_have_read_more_than_there_is_room(n: int) -> None:
-    with pytest.raises(Misuse):
-        lane_reader().received(n)
+def test_nobody_can_have_read_more_than_there_is_room() -> None:
+    """Behind what has come already."""
+    reader = lane_reader()
+    feed(reader, bytes(10))
+    room = len(reader.get_buffer())
+    for n in (-1, room + 1):
+        with pytest.raises(Misuse):
+            reader.received(n)
+    reader.received(room)

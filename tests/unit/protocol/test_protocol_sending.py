@@ -211,6 +211,19 @@ def test_a_stream_that_sent_little_lately_goes_before_bulk() -> None:
     assert script.take(limit=70_000) == ["DATA 3#1 48", "DATA 1#2 65536", "DATA 1#3 65536"]
 
 
+def test_a_stream_that_sends_much_again_is_bulk_as_well() -> None:
+    """Or who was busiest when a lane was lost would be first, with all that it had under way."""
+    script = rich(2)
+    fill(script, 1, 256 * KIB)
+    script.take()
+    script.another(2)
+    script.now += 1.0
+    fill(script, 3, 256 * KIB)
+    script.tunnel.lane_down(1, script.now)
+    streams = [text.split("#")[0] for text in script.take(2) if text.startswith("DATA")]
+    assert {*streams[:4]} == {"DATA 1", "DATA 3"}
+
+
 def test_what_is_not_data_goes_before_bulk() -> None:
     script = rich(2)
     fill(script, 1, 512 * KIB)
