@@ -3,6 +3,7 @@
 import pytest
 
 from proxy.protocol.codes import ResetCode
+from proxy.protocol.credit import Trust
 from proxy.protocol.errors import Misuse, OpenRefused
 from proxy.protocol.events import DataReceived, Recalled
 from proxy.protocol.tunnel import Tunnel
@@ -133,6 +134,19 @@ def test_less_may_be_unacknowledged_and_more_goes_at_once() -> None:
     assert 0 < less < room
     allot(script.tunnel, unacked_max=256 * KIB)
     assert script.tunnel.streams.sendable(stream) == room
+
+
+def test_a_peer_is_trusted_with_less_at_once() -> None:
+    """Not only when it is looked again at what it turned out to have."""
+    trust = Trust(8 * MIB)
+    trust.prove(MIB)
+    trust.under_way = 4 * MIB
+    assert trust.wide
+    trust.allot(4 * MIB)
+    assert not trust.wide
+    trust.allot(8 * MIB)
+    assert not trust.wide, "and with more once it is"
+    assert trust.prove(MIB)
 
 
 def test_a_peer_s_part_is_at_least_one_credit() -> None:
