@@ -12,19 +12,10 @@ from dedupstore.fingerprint import fingerprint
 from dedupstore.scatter import Scatter
 from dedupstore.store import NOT_REPEATED, ChunkStore, Place
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, held, name_of, put
+from tests.unit.dedupstore.failing_disk import Clock
 
 PEER, OTHER = b"p" * 16, b"q" * 16
 SIZE = 64 << 20
-
-
-class Clock:
-    """Time that passes when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1_700_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -14,16 +14,10 @@ from dedupstore.errors import StoreUnusable
 from dedupstore.store import ChunkStore
 from tests.conformance.child import SIZE, started
 from tests.conformance.filling import chunk, fetch, fill, held, name_of
+from tests.unit.dedupstore.failing_disk import Clock
 
 MAP = 16 << 20
 SMALL = 64
-
-
-class Clock:
-    now = 1_700_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def fill_until_alarmed(store: ChunkStore, index: Path) -> int:

@@ -79,6 +79,8 @@ def is_hole(file: int, offset: int) -> bool:
 
 
 class Clock:
+    """Time that passes when a test says so."""
+
     now = 1_700_000_000.0
 
     def __call__(self) -> float:
