@@ -143,6 +143,21 @@ def test_one_ping_at_a_time_and_oftener_while_streams_flow() -> None:
     assert tunnel.next_deadline() == 11.0
 
 
+def test_a_lane_that_begins_to_carry_streams_is_asked_within_a_second() -> None:
+    """Nothing else may happen until then, so that the driver has to be told of it."""
+    script = Script(keepalive=5.0)
+    script.accepted(1)
+    for token, now in ((1, 1.0), (2, 2.0)):
+        script.at(now)
+        taken(script.tunnel, 1, ALL, now)
+        script.give(FrameType.PONG, 0, 0, encode_token(token))
+    assert script.tunnel.next_deadline() == 7.0
+    script.now = 2.5
+    script.send(1, 100)
+    assert script.take() == ["DATA 1#1 100"]
+    assert script.tunnel.next_deadline() == 3.5
+
+
 def test_a_silent_lane_is_dropped() -> None:
     """At first it is only said that it is silent, once."""
     script = Script(dead_after=20.0)

@@ -1,11 +1,15 @@
 """Stream numbers: odd and even, each once, in any order; what is over is not remembered."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import OpenRefused, PeerError
 from proxy.protocol.events import StreamOffered
 from proxy.protocol.frames import NUMBER_MAX
+from proxy.protocol.stream import State
 from proxy.protocol.table import StreamTable
 from tests.unit.protocol.playbook import Script, tunnel
 
@@ -69,11 +73,19 @@ def test_streams_that_are_over_stay_over_without_being_remembered() -> None:
     assert script.tunnel.figures.streams == 0
 
 
-def test_numbers_run_out() -> None:
-    table = StreamTable(odd=True, skipped_max=1)
-    assert table.next_number == 1
+@pytest.mark.parametrize(("odd", "last"), [(True, NUMBER_MAX), (False, NUMBER_MAX - 1)])
+def test_numbers_run_out(odd: bool, last: int) -> None:
+    """None comes twice, and none has more than 32 bits."""
+    table = StreamTable(odd=odd, skipped_max=1)
+    assert table.next_number == (1 if odd else 2)
+    for number, left in ((last - 2, last), (last, None)):
+        one: Any = SimpleNamespace(number=number, own=True, state=State.OPENING)
+        table.add(one)
+        assert table.next_number == left
+
+
+def test_numbers_that_were_skipped_may_still_come() -> None:
     table = StreamTable(odd=False, skipped_max=1)
-    assert table.next_number == 2
     assert table.was_never(NUMBER_MAX)
     table.meet(1)
     table.meet(5)
