@@ -349,6 +349,18 @@ def test_it_is_asked_back_from_who_has_sent_next_to_nothing_from_one_look_to_the
     assert looked(one) == looked(one) == [], "nothing is left to ask for"
 
 
+def test_who_is_told_of_credit_is_not_asked_for_it_in_the_same_frame() -> None:
+    """Its array may be about to use it."""
+    one = wide()
+    assert looked(one) == []
+    one.data(2, 2, INITIAL // 4 - COST)
+    one.tunnel.streams.consumed(2)
+    used = 1256 + INITIAL // 4
+    assert looked(one) == [f"CREDIT 2:{used}/{used + granted(one)}"]
+    assert granted(one) > INITIAL
+    assert looked(one) == [f"CREDIT 2:{used}/{used + INITIAL}"], "if it is still at rest by then"
+
+
 def test_who_sends_is_not_asked() -> None:
     one = wide()
     used = 1256
