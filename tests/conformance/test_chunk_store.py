@@ -10,7 +10,7 @@ from dedupstore import open_store
 from dedupstore.errors import ChunkMissing, StoreUnusable
 from dedupstore.fingerprint import fingerprint
 from dedupstore.scatter import Scatter
-from dedupstore.store import NOT_REPEATED, ChunkStore, Place
+from dedupstore.store import CONTAINER_BYTES, NOT_REPEATED, ChunkStore, Place
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, held, name_of, put
 from tests.unit.dedupstore.failing_disk import Clock
 
@@ -133,6 +133,15 @@ def test_a_container_takes_so_many_bytes(store: ChunkStore) -> None:
     places = fill(store, range(A_CONTAINER + 1))
     assert places[A_CONTAINER - 1] == (1, A_CONTAINER - 1)
     assert places[A_CONTAINER] == (2, 0)
+
+
+@pytest.mark.parametrize(("beyond", "place"), [(0, (1, A_CONTAINER)), (1, (2, 0))])
+def test_a_container_is_filled_to_its_last_byte(store: ChunkStore, beyond: int, place: Place) -> None:
+    left = CONTAINER_BYTES // 1024 * 1014 - A_CONTAINER * LARGE
+    fill(store, range(A_CONTAINER))
+    assert put(store, 100, left + beyond) == place
+    assert put(store, 101, 1) == (2, beyond)
+    assert fetch(store, name_of(100, left + beyond)) == chunk(100, left + beyond)
 
 
 def test_a_container_takes_so_many_chunks(store: ChunkStore) -> None:

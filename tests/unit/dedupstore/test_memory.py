@@ -7,7 +7,7 @@ import pytest
 from dedupstore.errors import ChunkInvalid
 from dedupstore.memory import MemoryStore
 from dedupstore.store import Place
-from tests.conformance.filling import chunk, name_of, put
+from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fill, name_of, put
 
 
 @pytest.fixture
@@ -26,6 +26,15 @@ def test_data_is_not_named_like_a_chunk_that_was_dropped(store: MemoryStore) -> 
     with pytest.raises(ChunkInvalid):
         store.read(name_of(2, 1000))
     assert store.repeated(first, memoryview(flipped)) == (2000, second, [1000], [name_of(1, 1000)])
+
+
+def test_data_does_not_repeat_what_lay_in_memory_before() -> None:
+    """Behind the last chunk of a container there may still be what was evicted: nobody can refer to that."""
+    store = MemoryStore(16 << 20)
+    fill(store, range(4 * A_CONTAINER))
+    first, _ = fill(store, [100, 101])
+    assert first == (5, 0)
+    assert store.repeated(first, memoryview(chunk(101) + chunk(2))).same == LARGE
 
 
 class Counting(dict[bytes, Place]):

@@ -1,12 +1,19 @@
 """When ACK and CREDIT are sent, and what they may say."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from proxy.protocol.codes import FrameType
 from proxy.protocol.errors import PeerError
 from proxy.protocol.events import Consumed, Writable
-from tests.unit.protocol.playbook import Script
+from proxy.protocol.foretold import Foretelling
+from proxy.protocol.hello import STREAMS_MAX
+from proxy.protocol.notices import Notices
+from proxy.protocol.stream import State
+from proxy.protocol.window import WindowBudget
+from tests.unit.protocol.playbook import Script, cut
 
 
 def receiving(**settings: Any) -> Script:
@@ -125,6 +132,20 @@ def test_a_credit_takes_the_ack_along_that_waits() -> None:
     assert script.take() == ["ACK 2:2", "CREDIT 2:20256/85792"]
     script.at(1.02)
     assert script.take() == []
+
+
+@pytest.mark.parametrize("greeting", [False, True])
+def test_frames_about_as_many_streams_as_there_may_be_are_no_longer_than_frames_are(greeting: bool) -> None:
+    """As many as each side may open."""
+    window = SimpleNamespace(tell=lambda: (0, 0))
+    one: Any = SimpleNamespace(number=1, state=State.OPEN, incoming=SimpleNamespace(expected=1, window=window))
+    streams = dict.fromkeys(range(1, 2 * STREAMS_MAX + 1), one)
+    notices = Notices(Foretelling(WindowBudget(0), 0, 0))
+    notices.repeat_all(streams)
+    found = cut(notices.greeting(streams) if greeting else notices.frames(streams))
+    for kind, size in ((FrameType.ACK, 12), (FrameType.CREDIT, 20)):
+        lengths = [len(frame.payload) for frame in found if frame.type == kind]
+        assert sum(lengths) == size * len(streams)
 
 
 def test_an_ack_takes_no_credit_along() -> None:
