@@ -133,3 +133,6 @@ def test_a_container_takes_no_more_chunks_than_its_directory_has_room_for(layout
         container.append(bytes(32), b"x")
     assert len(container.fingerprints) == layout.max_entries
     assert Container.decode(container.encode(), 1, layout).chunk(0) == b"x"
+    container.append(bytes(32), b"x")
+    with pytest.raises(Damaged, match="container 1 is not in its slot"):
+        Container.decode(container.encode(), 1, layout)

@@ -125,6 +125,19 @@ def test_writable_after_another_stream_was_reset() -> None:
     assert script.events() == [Writable(3)]
 
 
+def test_writable_when_resets_have_crossed() -> None:
+    """No ACK comes for a RESET that the peer's own one has answered; many of them may have held all that there was."""
+    script = Script(allowed=101, unacked_max=64 * KIB)
+    script.accepted(1)
+    others = [script.accepted(stream) for stream in range(3, 203, 2)]
+    for stream in others:
+        script.tunnel.streams.reset(stream, ResetCode.ORIGIN_RESET, "x" * 512)
+    script.send_literal(1, 16 * KIB)
+    script.take()
+    assert script.room(1) == 0
+    assert [event for stream in others for event in script.reset(stream, 1)] == [Writable(1)]
+
+
 def test_writable_after_credit_and_then_room() -> None:
     """Credit comes while all streams together hold too much: the stream is not forgotten when they no longer do."""
     script = rich(2, unacked_max=256 * KIB)
