@@ -12,6 +12,11 @@ def names(count: int, first: int = 0) -> list[bytes]:
     return [fingerprint(number.to_bytes(8, "big")) for number in range(first, first + count)]
 
 
+def looked_at(count: int) -> list[bytes]:
+    """Such fingerprints as are sampled."""
+    return [bytes((0, *name[:3])) + name[4:] for name in names(count)]
+
+
 def test_a_store_twice_as_large_would_have_answered() -> None:
     """Data of one and a half times the store's size, again and again: nothing is found, twice the size finds all."""
     store = MemoryStore(16 * MIB)
@@ -45,13 +50,24 @@ def test_hits_are_counted_by_age() -> None:
 
 def test_what_is_remembered_is_bounded_and_the_estimate_stays() -> None:
     reuse = Reuse(1 << 40)
-    sampled = [bytes((0, *name[:3])) + name[4:] for name in names(3 * REMEMBERED)]
+    sampled = looked_at(3 * REMEMBERED)
     for at, name in enumerate(sampled):
         reuse.put(name, at)
     for name in sampled:
         reuse.miss(name, len(sampled))
     estimate = reuse.missed_by_size[0][1] / 256
     assert 0.8 * len(sampled) < estimate < 1.2 * len(sampled)
+
+
+def test_what_no_size_would_hold_any_more_takes_the_place_of_nothing() -> None:
+    """A store that lives for long would look at fewer and fewer fingerprints."""
+    reuse = Reuse(100)
+    sampled = looked_at(REMEMBERED + 100)
+    for at, name in enumerate(sampled):
+        reuse.put(name, 10 * at)
+    for name in sampled[-10:]:
+        reuse.miss(name, 10 * len(sampled))
+    assert reuse.missed_by_size[0] == (2, 10 * 256)
 
 
 def test_what_was_never_stored_is_not_missed() -> None:
