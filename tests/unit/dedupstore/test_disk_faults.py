@@ -409,3 +409,13 @@ def test_without_the_worker_the_cache_fills_and_chunks_pass(store: DiskStore) ->
     store.write()
     assert put(store, 999) is not None
     assert held(store, range(len(learned))) == list(range(len(learned)))
+
+
+def test_a_container_that_is_cut_short_while_the_store_is_open_is_dropped(filled: Path) -> None:
+    """Memory behind what is read of it has what lay there before."""
+    store = opened(filled)
+    os.truncate(filled / "containers", 5 * CONTAINER_BYTES + CONTAINER_BYTES // 2)
+    store.load(name_of(FIVE[-A_CONTAINER]))
+    assert held(store, FIVE) == list(FIVE[:-A_CONTAINER])
+    assert store.figures().invalid == A_CONTAINER
+    store.close()

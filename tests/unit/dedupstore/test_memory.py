@@ -23,8 +23,10 @@ def test_data_is_not_named_like_a_chunk_that_was_dropped(store: MemoryStore) -> 
     flipped = bytearray(data)
     flipped[1000] ^= 1
     assert store.repeated(first, memoryview(flipped)).names[1:] == [name_of(2, 1000)]  # nobody knows yet
+    assert store.following(second) == (name_of(2, 1000), third)
     with pytest.raises(ChunkInvalid):
         store.read(name_of(2, 1000))
+    assert store.following(second) is None
     assert store.repeated(first, memoryview(flipped)) == (2000, second, [1000], [name_of(1, 1000)])
 
 
@@ -35,6 +37,18 @@ def test_data_does_not_repeat_what_lay_in_memory_before() -> None:
     first, _ = fill(store, [100, 101])
     assert first == (5, 0)
     assert store.repeated(first, memoryview(chunk(101) + chunk(2))).same == LARGE
+
+
+def test_a_chunk_that_was_stored_anew_stays_when_its_first_container_goes(store: MemoryStore) -> None:
+    flip(store, place_of(store, 0))
+    with pytest.raises(ChunkInvalid):
+        store.read(name_of(0, 1000))
+    fill(store, range(100, 100 + A_CONTAINER + 1))
+    again = place_of(store, 0)
+    fill(store, range(200, 200 + 3 * A_CONTAINER))
+    assert (again[0], store.figures().evicted_containers) == (2, 1)
+    assert store.find(name_of(0, 1000)) == again
+    assert store.read(name_of(0, 1000)) == chunk(0, 1000)
 
 
 class Counting(dict[bytes, Place]):
