@@ -82,6 +82,20 @@ def test_that_a_container_cannot_be_read_is_told_until_it_may_be_tried_again(
     store.close()
 
 
+def test_one_that_is_evicted_is_told_of_no_longer(store: ChunkStore, disk: Disk) -> None:
+    """Nor is it remembered, as others would be for as long as the disk has bad places."""
+    fill(store, ALL)
+    evict_from_cache(store)
+    disk.slots_error = errno.EIO
+    store.load(name_of(0))
+    disk.slots_error = 0
+    evict_from_cache(store)
+    assert not healthy(store)
+    put(store, 1000)
+    evict_from_cache(store)
+    assert healthy(store)
+
+
 def test_what_could_not_be_read_is_learned_anew(disk: Disk, clock: Clock, tmp_path: Path) -> None:
     """Verifying found the older container to list chunks that it had not, and to be damaged."""
     store = opened(tmp_path, clock=clock)
