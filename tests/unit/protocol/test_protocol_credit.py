@@ -6,6 +6,7 @@ from proxy.protocol.codes import Capability, ResetCode
 from proxy.protocol.credit import LEAN_PART, TRUST_PART, WIDE, SendCredit, Trust, cost_of
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.events import Writable
+from proxy.protocol.frames import OVER
 from proxy.protocol.reader import PLAIN_MAX
 from tests.unit.protocol.playbook import Script
 
@@ -196,6 +197,18 @@ def test_a_tunnel_counts_what_it_has_promised() -> None:
     script.open(2)
     script.tunnel.streams.open("array", "")
     assert script.tunnel.figures.credit_bytes == 2 * 64 * KIB
+
+
+def test_what_was_promised_to_a_stream_comes_back_once() -> None:
+    """When it is reset, and not again when the peer has heard of that: there would be room for more than there is."""
+    script = Script(memory=MIB)
+    script.open(2)
+    script.open(4)
+    script.tunnel.streams.reset(2, ResetCode.ORIGIN_RESET, "")
+    assert script.tunnel.figures.credit_bytes == 64 * KIB
+    script.take()
+    script.acknowledge(2, OVER)
+    assert script.tunnel.figures.credit_bytes == 64 * KIB
 
 
 def test_what_would_follow_the_end_behind_a_gap_is_not_kept() -> None:

@@ -151,12 +151,13 @@ def test_the_acceptor_does_not_send_before_it_has_accepted() -> None:
         script.tunnel.streams.send_end(2, 0, b"")
 
 
-def test_an_end_after_another_total() -> None:
+@pytest.mark.parametrize("total", [69, 71])
+def test_an_end_after_another_total(total: int) -> None:
     script = Script()
     script.accepted(1)
     script.data(1, 1, 70)
-    with pytest.raises(PeerError, match=r"END 2 of stream 1.*the end after 71 bytes, but 70 came"):
-        script.end(1, 2, 71)
+    with pytest.raises(PeerError, match=f"END 2 of stream 1.*the end after {total} bytes, but 70 came"):
+        script.end(1, 2, total)
 
 
 def test_ends_that_we_must_not_send() -> None:
