@@ -26,8 +26,7 @@ from typing import NamedTuple
 from proxy.net.tcpinfo import PAUSED, Bbr, TcpInfo
 
 EVERY = 7.0
-"""Seconds after which BBR is begun anew. With a loop that is late, that is still less than the ten after which it pauses.
-"""
+"""Seconds after which BBR is begun anew. If the loop is late, that is still less than the ten after which it pauses."""
 CEILING = 0.99
 """The ceiling when BBR is begun anew, as part of the rate that it has known: what it sends by itself between probes."""
 SEEKING = 2.0
