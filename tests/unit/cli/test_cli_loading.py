@@ -46,3 +46,11 @@ def test_what_was_set_before_is_set_afterwards() -> None:
             assert signal.getsignal(signal.SIGINT) is handler
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_it_ends_as_well_before_it_can_heed_ctrl_c(tmp_path: Path) -> None:
+    (tmp_path / "signal.py").write_text("raise KeyboardInterrupt")  # while the first module is imported
+    begin = "import sys; sys.path[:0] = sys.argv[1:]; from proxy.cli import main; main()"
+    command = [sys.executable, "-c", begin, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=PATIENCE)
+    assert (done.returncode, done.stdout, done.stderr) == (ExitCode.INTERRUPTED, b"", b"")

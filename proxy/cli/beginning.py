@@ -1,0 +1,18 @@
+"""What a process does before it looks at what was typed."""
+
+import signal
+import sys
+
+from proxy.cli import standard
+from proxy.cli.loading import load
+
+
+def begin() -> None:
+    """Run what was typed, and exit.
+
+    A reload that is asked for while a site starts, by SIGHUP, waits until the site heeds it (`proxy.net.service`).
+    """
+    if sys.argv[1:2] == ["serve"]:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    standard.complete()  # before anything is opened
+    load("proxy.cli.commands").main()
