@@ -6,7 +6,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -22,7 +22,7 @@ from proxy.config.loading import load
 from proxy.config.model import SiteConfig
 from proxy.config.units import DURATION, parse_duration
 from proxy.errors import ExitCode, OperatorError
-from proxy.history.reading import read_events
+from proxy.history.reading import read_events, why_not_of
 from proxy.observe.journal import EVENTS_MAX
 from proxy.text import introduced, printable
 
@@ -49,9 +49,9 @@ def run(config: Path, since: str | None, follow: bool, as_json: bool) -> None:
         except OperatorError as error:
             if follow or error.code != ExitCode.UNREACHABLE:
                 raise
-            kept = _kept(site, begin)
+            kept, words = _kept(site, begin)
             show(kept)
-            if not (words := _of_its_file(history_of(site), shown=bool(kept))):
+            if not words:
                 raise
             raise OperatorError(f"{error.message} ({words})", error.code) from None
 
@@ -61,21 +61,25 @@ def kept_events(site: SiteConfig, most: int) -> list[dict[str, Any]]:
     return [asdict(event) for event in read_events(history_of(site), site.site.name, most)]
 
 
-def _kept(site: SiteConfig, begin: float | None) -> list[dict[str, Any]]:
-    """The events in the site's file from then on (None: the latest); none if the file cannot be read, or is another
-    site's."""
-    with suppress(OSError, sqlite3.Error, ValueError):
-        return _since(kept_events(site, LATEST if begin is None else EVENTS_MAX), begin)
-    return []
+def _kept(site: SiteConfig, begin: float | None) -> tuple[list[dict[str, Any]], str]:
+    """The events in the site's file from then on (None: the latest), and what to tell about that file: nothing if there
+    is none, or it has no such event."""
+    path = history_of(site)
+    try:
+        events = _since(kept_events(site, LATEST if begin is None else EVENTS_MAX), begin)
+    except FileNotFoundError:
+        return [], ""
+    except (OSError, sqlite3.Error, ValueError) as error:
+        return [], _why_unread(path, site.site.name, error)
+    return events, f"the events above are what it kept in {path}" if events else ""
 
 
-def _of_its_file(path: Path, *, shown: bool) -> str:
-    """What to tell about the site's file; empty if there is none, or it has no event."""
-    if shown:
-        return f"the events above are what it kept in {path}"
+def _why_unread(path: Path, site: str, error: Exception) -> str:
     if _forbidden(path):
         return f"what it kept in {path} this user may not read: run this as the site's user, or as root"
-    return ""
+    if wrong := why_not_of(path, site):
+        return f"{wrong}: see status.history"
+    return f"what it kept in {path} cannot be read: {printable(str(error))}"
 
 
 def _forbidden(path: Path) -> bool:

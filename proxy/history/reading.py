@@ -1,5 +1,6 @@
 """Reads the history file of a site that does not run, to say what happened last. Changes nothing."""
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -35,4 +36,11 @@ def why_not_of(path: Path, site: str) -> str:
 
 def _reading(path: Path) -> closing[sqlite3.Connection]:
     require(path)
-    return closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True))
+    how = "immutable=1" if _is_at_rest(path) else "mode=ro"
+    return closing(sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True))
+
+
+def _is_at_rest(path: Path) -> bool:
+    """True if this user can make no file beside it, which SQLite has to unless it is told that nobody writes to the
+    file, and nobody does: whoever writes to it, or was killed while doing so, has a log beside it."""
+    return not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists()

@@ -3,7 +3,9 @@
 import itertools
 import json
 import os
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,9 @@ from proxy.cli.api import Api
 from proxy.cli.events import asked_of_it_alone, batches, since_when
 from proxy.config.loading import load
 from proxy.errors import ExitCode, OperatorError
-from proxy.history.file import open_history
-from proxy.observe.answers import Event, Severity
 from proxy.observe.journal import EVENTS_MAX
 from tests.unit.cli.conftest import OUTLINE, Isthmus, StatusSite
+from tests.unit.cli.histories import keep
 
 EVENT = {"number": 7, "time": 1e9, "code": "IST-102", "severity": "error", "subject": "peer west", "count": 3}
 EVENT |= {"words": "the last lane is lost", "remedy": "see its log"}
@@ -67,15 +68,6 @@ def test_since_what(isthmus: Isthmus, pair: Path, text: str) -> None:
     shown = isthmus("events", pair / "east.toml", f"--since={text}")
     assert shown.exit_code == ExitCode.USAGE
     assert "is no time; write how long ago" in shown.stderr
-
-
-def keep(path: Path, *words: str, site: str = "east") -> None:
-    """A site's history file with such events, one a second since 1970."""
-    file, _ = open_history(path, 0.0)
-    file.claim(site)
-    events = [Event(n + 1, float(n), "IST-101", Severity.INFO, "site", each, "", 1) for n, each in enumerate(words)]
-    file.write({}, events, {}, 0.0)
-    file.close()
 
 
 class Site:
@@ -151,11 +143,21 @@ def test_a_pipe_in_the_place_of_its_file_is_not_waited_for(isthmus: Isthmus, pai
     assert "no status of site east" in shown.stderr
 
 
-def test_a_file_that_is_none_is_not_spoken_of(isthmus: Isthmus, pair: Path) -> None:
+def test_a_file_that_is_none_is_not_shown(isthmus: Isthmus, pair: Path) -> None:
     (pair / "east-history.db").write_text("no history")
     shown = isthmus("events", pair / "east.toml")
     assert (shown.exit_code, shown.stdout) == (ExitCode.UNREACHABLE, "")
-    assert "history" not in shown.stderr
+    words = "holds something else than the history of a site, and is left as it is: see status.history"
+    assert shown.stderr.endswith(f"({pair / 'east-history.db'} {words})\n")
+
+
+def test_a_file_that_is_damaged_is_spoken_of(isthmus: Isthmus, pair: Path) -> None:
+    keep(pair / "east-history.db", "time 1")
+    with closing(sqlite3.connect(pair / "east-history.db")) as connection, connection:
+        connection.execute("DROP TABLE event")
+    shown = isthmus("events", pair / "east.toml")
+    assert (shown.exit_code, shown.stdout) == (ExitCode.UNREACHABLE, "")
+    assert f"(what it kept in {pair / 'east-history.db'} cannot be read: no such table: event)" in shown.stderr
 
 
 def test_a_file_of_another_site_is_not_shown(isthmus: Isthmus, pair: Path) -> None:
@@ -163,7 +165,7 @@ def test_a_file_of_another_site_is_not_shown(isthmus: Isthmus, pair: Path) -> No
     keep(pair / "east-history.db", "of the other one", site="west")
     shown = isthmus("events", pair / "east.toml")
     assert (shown.exit_code, shown.stdout) == (ExitCode.UNREACHABLE, "")
-    assert "history" not in shown.stderr
+    assert shown.stderr.endswith(f"({pair / 'east-history.db'} is that of site west: see status.history)\n")
 
 
 def test_another_sites_events_are_not_shown(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:

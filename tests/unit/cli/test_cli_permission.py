@@ -11,6 +11,7 @@ from proxy.cli import analyze, check, doctor, events, init
 from proxy.errors import ExitCode
 from tests.nobody import directory_of_nobody
 from tests.unit.cli.conftest import Isthmus
+from tests.unit.cli.histories import keep
 from tests.unit.config.contract import EAST
 
 IMPORTED = analyze, check, doctor, events, init, codecs.lookup("ascii")
@@ -27,6 +28,17 @@ def directory() -> Iterator[Path]:
 def east(free_port: Callable[[], int]) -> str:
     """The text of its file. It does not run, whatever else this host runs."""
     return EAST.replace("127.0.0.1:8900", f"127.0.0.1:{free_port()}")
+
+
+def test_events_beside_which_nothing_can_be_made(isthmus: Isthmus, directory: Path, east: str) -> None:
+    """As where the disk is mounted read-only: SQLite makes files beside one, unless it knows that nobody writes."""
+    state = directory / "state"
+    state.mkdir()
+    keep(state / "history.db", "time 1")
+    (directory / "east.toml").write_text(east.replace("[status]", f'[status]\nhistory = "{state}/history.db"'))
+    state.chmod(0o500)
+    assert "time 1" in isthmus("events", directory / "east.toml").stdout
+    state.chmod(0o700)
 
 
 @pytest.mark.parametrize("what", ["file", "directory"])
