@@ -91,6 +91,9 @@ def read_tree(content: bytes) -> Table | Mistake:
         line = content.count(b"\n", 0, error.start) + 1
         return Mistake((), ABSENT, f"line {line} is not UTF-8", "save the file as UTF-8")
     except tomllib.TOMLDecodeError as error:
+        if b"\0" in content and is_configuration(content.replace(b"\0", b"")):
+            line = content.count(b"\n", 0, content.index(b"\0")) + 1
+            return Mistake((), ABSENT, f"line {line} holds a zero byte, as UTF-16 does", "save the file as UTF-8")
         return _not_toml(str(error)) if is_configuration(content) else Mistake((), ABSENT, OTHER_FILE, A_SITES_FILE)
     except (ValueError, RecursionError):
         return Mistake((), ABSENT, "has a number or a nesting beyond all measure", "remove it")

@@ -22,6 +22,7 @@ CERTIFICATE: KeyPath = ("identity", "certificate")
 KEY: KeyPath = ("identity", "key")
 CA: KeyPath = ("identity", "ca")
 
+_OF_A_SHELL = ("~", "$")
 PAIRING = "type here what `isthmus invite` prints on that peer's host (isthmus pair ...), or name another PEM file"
 
 _T = TypeVar("_T")
@@ -129,7 +130,9 @@ def read_file(draft: Draft, where: KeyPath, read: Callable[[Path], _T], more: st
 
 
 def _made(draft: Draft, where: KeyPath) -> str:
-    """How to make a file that is missing; empty if Isthmus does not make it."""
+    """How to make a file that is missing; empty if Isthmus does not make it, or if its path is a shell's."""
+    if str(draft.raw(where)).startswith(_OF_A_SHELL):
+        return "write the path in full: here nothing stands for a home directory or a variable"
     if where in (CERTIFICATE, KEY):
         return f"make certificate and key: {_keygen(draft, where)}, or name other PEM files"
     return PAIRING if where[0] == "peer" else ""

@@ -259,6 +259,8 @@ WHOLE = [
     ("open quote", b"a = 'x\n[b]\n", "is not TOML: Expected", "finish what has no end"),
     ("key twice", b"a = 1\na = 2\n", "sets a key a second time (at line 2, column 6)", "keep one of the two"),
     ("not UTF-8", b'[site]\nname = "\xff"\n', "line 2 is not UTF-8", "save the file as UTF-8"),
+    ("UTF-16", '[site]\nname = "a"\n'.encode("utf-16-le"), "line 1 holds a zero byte", "save the file as UTF-8"),
+    ("UTF-16 of a token", "deadbeef==".encode("utf-16-le"), "it may be a key, a certificate or", "path of a site"),
     ("byte order mark", b"\xef\xbb\xbf[site]\n", "begins with a byte order mark", "save it as UTF-8 without one"),
     ("long number", b"a = " + b"9" * 5000, "beyond all measure", "remove it"),
     ("deep nesting", b"a = " + b"[" * 50000, "beyond all measure", "remove it"),

@@ -132,6 +132,20 @@ ONE: list[tuple[str, Spoil, str, str, str]] = [
         "write the path of a PEM file",
     ),
     (
+        "home directory",
+        lambda d: replace(d, '"west.crt"', '"~/west.crt"'),
+        PEER,
+        "does not exist ({}/~/west.crt)",
+        "write the path in full",
+    ),
+    (
+        "variable",
+        lambda d: replace(d, '"east.key"', '"$HOME/east.key"'),
+        KEY,
+        "does not exist",
+        "write the path in full",
+    ),
+    (
         "other key",
         copy("west.key", "east.key"),
         KEY,
