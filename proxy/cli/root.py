@@ -63,13 +63,21 @@ def explain(error: Exception) -> int:
             return _explain(
                 f"{error.filename or 'output'} cannot be written: {error.strerror}; {remedy}", ExitCode.FAILED
             )
-        case FileNotFoundError() if error.filename is None:  # of os.getcwd
-            wrong = "the directory in which this was typed has been deleted; change to one that is there"
-            return _explain(wrong, ExitCode.FAILED)
+        case FileNotFoundError() if _is_nowhere():
+            return _explain("the directory in which this was typed is gone; cd to another one", ExitCode.FAILED)
         case RuntimeError() | OSError() if str(error) in {_NO_THREAD, NO_THREAD}:
             return _explain(NO_THREAD, ExitCode.FAILED)
         case _:
             return _explain_defect(error)
+
+
+def _is_nowhere() -> bool:
+    """True if the directory in which this process runs was removed: no relative path leads anywhere."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _explain_defect(error: Exception) -> int:

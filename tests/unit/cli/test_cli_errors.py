@@ -66,6 +66,18 @@ def test_a_defect_with_its_traceback(isthmus: Isthmus, monkeypatch: pytest.Monke
     assert "Traceback (most recent call last):" in shown.stderr
 
 
+@pytest.mark.parametrize("command", ["keygen --site east --out .", "init --site east --peer west=198.18.0.2:4500"])
+def test_in_a_directory_that_was_removed(
+    isthmus: Isthmus, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    shown = isthmus(*command.split())
+    words = "isthmus: the directory in which this was typed is gone; cd to another one\n"
+    assert (shown.exit_code, shown.stdout, shown.stderr) == (ExitCode.FAILED, "", words)
+
+
 def test_interrupted(isthmus: Isthmus, monkeypatch: pytest.MonkeyPatch) -> None:
     raising(monkeypatch, KeyboardInterrupt())
     shown = isthmus(*KEYGEN)
@@ -118,18 +130,6 @@ def test_an_empty_path_is_not_the_working_directory(
     assert shown.exit_code == ExitCode.USAGE
     assert "it is empty; name a file or a directory" in shown.stderr or "is not a path" in shown.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
-
-
-def test_a_working_directory_that_was_deleted(
-    isthmus: Isthmus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It was called a defect: where nothing can be written, the place is told by its whole path."""
-    (gone := tmp_path / "gone").mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-    shown = isthmus("keygen", "--site", "east", "--out", ".")
-    assert shown.exit_code == ExitCode.FAILED
-    assert shown.stderr.startswith("isthmus: the directory in which this was typed has been deleted; ")
 
 
 def test_a_reader_that_has_gone() -> None:
