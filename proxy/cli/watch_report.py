@@ -52,6 +52,9 @@ BESIDE_HEALTH = 20
 BAR = 30
 LEFT_OUT = SPARED | {"lanes", "loss", "peer", "origin", "compression"}
 """Columns that a narrower one does without."""
+NARROW = 72
+"""Characters below which even fewer columns have room for whole figures: without its unit, a figure says nothing."""
+LEFT_OUT_AS_WELL = LEFT_OUT | {"peak", "average", "round trip", "sent", "received", "delivered", "oldest", "verified"}
 
 _SPARK = " ▁▂▃▄▅▆▇█"
 _LINES = {
@@ -73,9 +76,12 @@ def sections(answers: Answers, now: float, width: int) -> list[Section]:
     events = as_dicts(answers["events"].get("events"))
     sparks = max(1, min(SPARKS, width - BESIDE_SPARKS))
     shown = [
-        Section(("Health", _headline(status)), list(_health(answers, now, max(BAR, width - BESIDE_HEALTH)))),
+        Section(("Health", _headline(status)), list(_health(answers, now, max(BESIDE_HEALTH, width - BESIDE_HEALTH)))),
         Section(("Throughput", "now", "peak", "average", "until now"), list(_throughput(answers["history"], sparks))),
-        Section(("Sent since the start", "", "", ""), list(_waterfall(as_dict(status.get("bytes"))))),
+        Section(
+            ("Sent since the start" if width >= NARROW else "Sent", "", "", ""),
+            list(_waterfall(as_dict(status.get("bytes")))),
+        ),
         Section(
             ("Tunnel", "state", "lanes", "round trip", "loss", "sent", "received", "limited by", "why"),
             list(_tunnels(peers, as_dicts(health.get("peers")))),
@@ -88,7 +94,10 @@ def sections(answers: Answers, now: float, width: int) -> list[Section]:
         Section(HEADINGS, volume_rows(peers)),
         Section(("Event", "", "", ""), [_event(event) for event in events], newest=True),
     ]
-    return shown if width >= WIDE else [section.without(LEFT_OUT) for section in shown]
+    if width >= WIDE:
+        return shown
+    left_out = LEFT_OUT if width >= NARROW else LEFT_OUT_AS_WELL
+    return [section.without(left_out) for section in shown]
 
 
 def _headline(status: dict[str, Any]) -> Text:

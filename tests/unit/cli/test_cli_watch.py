@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -87,12 +88,23 @@ def test_a_narrow_terminal_does_without_some_columns() -> None:
     assert "7 forward replication - - source idle 61% nothing came" in text
 
 
+@pytest.mark.parametrize("width", [40, 60, 71, 72, 80, 100])
+@pytest.mark.parametrize("height", [60, 14])
+def test_no_figure_is_cut_off(width: int, height: int) -> None:
+    """ "385 …" may be MiB or GiB."""
+    shown = "\n".join(lines(ANSWERS, width, height))
+    for figure in ("10 Mbit/s", "250 MiB", "25.0%"):
+        assert figure in shown
+    assert not re.search(r"\d ?\w*…", shown), shown
+
+
 def test_a_remedy_is_shown_to_its_end() -> None:
     """It was cut off, mostly as a whole."""
     remedy = "see the peer's last error; `isthmus doctor` on both hosts says what keeps them apart"
     warning = {"code": "IST-102", "subject": "peer west", "words": "there is no tunnel to it", "remedy": remedy}
-    shown = " ".join(lines(NOTHING | {"warnings": {"warnings": [warning]}}, width=60)).split()
-    assert f"warning IST-102 peer west: there is no tunnel to it → {remedy}" in " ".join(shown)
+    for width in (40, 60):
+        shown = " ".join(lines(NOTHING | {"warnings": {"warnings": [warning]}}, width)).split()
+        assert f"warning IST-102 peer west: there is no tunnel to it → {remedy}" in " ".join(shown)
 
 
 @pytest.mark.parametrize("height", [*range(1, 12), 20, 24, 30, 44])
