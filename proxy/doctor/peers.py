@@ -45,8 +45,8 @@ def reachability(peer: Peer, reach: Reach, own_certificate: str, own_fingerprint
 def _remedy(peer: Peer, reach: Reach, own_certificate: str, own_fingerprint: bytes) -> str:
     assert peer.address is not None
     host, port = peer.address
-    give = f"give it {own_certificate} (SHA-256 {show_fingerprint(own_fingerprint)}) as its peer.certificate, then"
-    give += " `isthmus reload`"
+    give = f"give it {own_certificate} (SHA-256 {show_fingerprint(own_fingerprint)}) as its peer.certificate:"
+    give += " type there what `isthmus invite` prints here, with --replace, then `isthmus reload`"
     if any(words in reach.detail for words in _BY_ITS_CLOCK):
         seen = "by its clock ours does not hold yet, or no more: if it does by this host's (own certificate, above)"
         give = f"{seen}, set the clock of {host}; isthmus doctor there tells what that says. Otherwise {give}"
@@ -73,8 +73,10 @@ def _other_certificate(peer: Peer, detail: str) -> str:
     if "has expired" in detail:
         anew = renewal(peer.name) if peer.certificate else f"have the CA sign a new one for {peer.name}"
         return f"if the clock of this host is right (clock, below): {anew}"
-    pinned = f"its certificate, compared by SHA-256, as {peer.certificate}" if peer.certificate else "one of the CA's"
-    return f"use {pinned}, or correct peer.address"
+    if not peer.certificate:
+        return "use one of the CA's, or correct peer.address"
+    typed = "type here what `isthmus invite` prints there, with --replace"
+    return f"use its certificate, compared by SHA-256, as {peer.certificate}: {typed}; or correct peer.address"
 
 
 def path(peer: Peer, reach: Reach) -> Iterator[Finding]:

@@ -39,8 +39,9 @@ def test_a_peer_that_accepts(west_as_peer: Peer) -> None:
         (Contact.BLACK_HOLE, "on both hosts: printf '%s\\n' 'net.ipv4.tcp_mtu_probing = 1' >>"),
         (Contact.SILENT, "a firewall on the way, or another program at port 4500"),
         (Contact.NOT_TLS, "ss -ltnp 'sport = :4500' on 198.18.0.2"),
-        (Contact.WRONG_CERTIFICATE, "use its certificate, compared by SHA-256, as west.crt, or correct peer.address"),
+        (Contact.WRONG_CERTIFICATE, "use its certificate, compared by SHA-256, as west.crt: type here what `isthmus"),
         (Contact.NOT_TRUSTED, "give it east.crt (SHA-256 00:00:"),
+        (Contact.NOT_TRUSTED, "type there what `isthmus invite` prints here, with --replace, then `isthmus reload`"),
         (Contact.UNCLEAR, "run isthmus doctor on 198.18.0.2, too"),
     ],
 )
