@@ -10,7 +10,7 @@ from proxy.net.listener import name_of
 from proxy.net.outlet import Outlet
 from proxy.net.rounds import Rounds
 from proxy.net.sockets import BBR, choose_congestion_control, mark_packets
-from proxy.net.tcpinfo import TcpInfo, tcp_info
+from proxy.net.tcpinfo import TcpInfo, has_ended, tcp_info
 from proxy.net.unpaused import Unpaused
 from proxy.protocol.codes import CloseCode, FrameType
 from proxy.protocol.errors import HelloRefused, PeerError
@@ -30,6 +30,7 @@ filled all its lanes with tiny frames: skipping all that come in the second that
 GRAIN_MIN = 16 << 10
 """Bytes: shorter batches compress badly."""
 _UNWANTED = CloseCode.NOT_A_PEER, CloseCode.WRONG_NAME, CloseCode.VERSION, CloseCode.SETTINGS
+_LEFT = "the other side closed the connection"
 _WRITE_HIGH = 512 << 10
 _WRITE_LOW = 128 << 10
 """Bytes that the transport may hold for the kernel. Only a second bound: `outlet` lets it have less than that."""
@@ -125,6 +126,7 @@ class Lane(asyncio.BufferedProtocol):
         self._can_write = True
         self._connected_at = 0.0
         self._lost = False
+        self._left = False  # the other side had ended the connection when `look` was called
         self._last_info = TcpInfo()
 
     @property
@@ -249,7 +251,7 @@ class Lane(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.unwanted = self.unwanted or is_refusal(exc)
-        self._end(self.reason or (explain(exc) if exc else "the other side closed the connection"))
+        self._end(self.reason or (explain(exc) if exc else _LEFT))
         if self._transport is not None:
             self._outlet.close()
             del self._reader, self._rounds, self._outlet, self._unpaused, self._timer
@@ -305,6 +307,19 @@ class Lane(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._end(reason)
             self._transport.abort()
+
+    def look(self) -> None:
+        """Once a second: end the lane if the other side ended the connection a second ago.
+
+        `connection_lost` tells so only once all that waits has been sent, which may never be where nothing gets through
+        to the other side any more; meanwhile uvloop drops what is written. By the second look it has read what came.
+        """
+        connection = self._connection
+        if connection is None or self._lost:
+            return
+        left, self._left = self._left, has_ended(connection)
+        if left and self._left:
+            self.abort(_LEFT)
 
     @property
     def _connection(self) -> socket.socket | None:

@@ -193,6 +193,8 @@ class Peer:
     def sample(self) -> None:
         """Once a second: look at what no event tells of lanes and relays, end suspensions of references, and announce
         what has changed: an idle tunnel would say it with the next PING."""
+        for lane in self.lanes:
+            lane.look()
         self.lanes.sample(self._loop.time())
         if not self.lanes.missing():  # perhaps without a new lane: a silent one is heard again, or fewer are needed
             self._last_error = ""

@@ -310,6 +310,9 @@ class Link:
     def close(self, code: object, reason: str, *, needless: bool = False) -> None:
         self.abort(reason, needless=needless)
 
+    def look(self) -> None:
+        """Nobody ends a connection without a word."""
+
     def tcp_info(self) -> TcpInfo:
         return TcpInfo()
 

@@ -1,6 +1,7 @@
 """Why a lane could not be had is told, and logged, each time that one is missing: of the last time nothing is left."""
 
 import asyncio
+from functools import partial
 from typing import Any, cast
 
 from proxy.config.model import Peer as PeerConfig
@@ -80,6 +81,23 @@ def test_what_waits_goes_by_a_silent_lane_as_soon_as_it_is_heard() -> None:
         assert not written, "nobody has pumped"
         peer.heard(next(iter(peer.lanes)))
         assert any(frame.endswith(b"as announced") for frame in written)
+
+    tell(story, TunnelSettings(keepalive=1e6, dead_after=2e6))
+
+
+def test_a_lane_that_has_ended_and_does_not_know_is_given_up() -> None:
+    """Once a second each lane looks whether the other side has ended it."""
+
+    async def story(sites: Sites) -> None:
+        peer = sites.near
+        sites.dial(0.01, 16 << 20)
+        await asyncio.sleep(1)
+        lane, *others = peer.lanes
+        cast(Any, lane).look = partial(lane.abort, "the other side closed the connection")
+        peer.sample()
+        await asyncio.sleep(1)
+        assert list(peer.lanes) == others
+        assert told(peer) == "the other side closed the connection"
 
     tell(story, TunnelSettings(keepalive=1e6, dead_after=2e6))
 

@@ -1,4 +1,5 @@
-"""A lane that east dials, over TLS: west refuses its certificate, or resets the connection when a test says so."""
+"""A lane that east dials, over TLS: west refuses its certificate, or ends or resets the connection when a test says
+so."""
 
 import asyncio
 import socket
@@ -37,17 +38,23 @@ class Dialled:
     """West has taken east's certificate, or refused it."""
     leaves: threading.Event = field(default_factory=threading.Event)
     left: threading.Event = field(default_factory=threading.Event)
+    _west: ssl.SSLSocket = field(init=False)
 
     def answer(self, listener: socket.socket, theirs: ssl.SSLContext) -> None:
         """West, on a thread."""
         connection, _ = listener.accept()
         connection.settimeout(PATIENCE)
         with suppress(ssl.SSLError), theirs.wrap_socket(connection, server_side=True) as secured:
+            self._west = secured
             self.met.set()
             self.leaves.wait(PATIENCE)
             reset_connection(secured)
         self.met.set()
         self.left.set()
+
+    def end(self) -> None:
+        """West ends its side of the connection, and reads nothing."""
+        socket.socket.shutdown(self._west, socket.SHUT_WR)
 
     def reset(self) -> None:
         """West resets the connection, while the loop of the lane hears of nothing."""
