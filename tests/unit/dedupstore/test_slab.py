@@ -1,7 +1,9 @@
 """Memory that is touched ahead of need, where that can be done."""
 
 import errno
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,4 +41,27 @@ def test_reads_that_fail_take_no_memory_for_good(path: Path, monkeypatch: pytest
             store.load(name_of(number + A_CONTAINER))
     fill(store, FIVE)
     assert [fetch(store, name_of(number)) for number in FIVE] == [chunk(number) for number in FIVE]
+    store.close()
+
+
+def test_a_container_that_is_evicted_while_it_is_read_takes_no_memory_for_good(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread learns meanwhile, and the oldest container is the one that makes room."""
+    store = opened(path)
+    fill(store, range(A_CONTAINER * 12))
+    for attempt in range(1, 11):
+        oldest = name_of(attempt * A_CONTAINER)
+        assert store.find(oldest) is not None
+
+        def evicting(file: int, buffers: list[Any], offset: int, first: int = 1000 * attempt) -> int:
+            monkeypatch.undo()
+            fill(store, range(first, first + A_CONTAINER))
+            return os.preadv(file, buffers, offset)
+
+        monkeypatch.setattr(container_file, "preadv", evicting)
+        store.load(oldest)
+        assert store.find(oldest) is None
+    numbers = range(10_000, 10_000 + A_CONTAINER)
+    assert [fetch(store, name_of(number)) for number in numbers] == [chunk(number) for number in numbers]
     store.close()
