@@ -10,8 +10,10 @@ import pytest
 
 from dedupstore import container_store
 from dedupstore.errors import ChunkInvalid, ChunkMissing
+from dedupstore.scatter import Scatter
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, healthy, held, name_of, put
+from tests.memory import tracing
 from tests.unit.dedupstore.stores import FIVE, edit, opened, put_in_index, verified
 
 ASTRAY = name_of(0)
@@ -49,6 +51,19 @@ def test_a_place_in_another_container_is_a_miss(filled: Path) -> None:
     store = opened(filled)
     assert fetch(store, ASTRAY) == chunk(0)
     assert healthy(store)
+    store.close()
+
+
+def test_a_place_longer_than_any_chunk_takes_no_memory(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its chunk is not read alone, as it would be otherwise, but with its container."""
+    place = put_in_index(filled, b"chunk", ASTRAY, b"")
+    assert place is not None
+    put_in_index(filled, b"chunk", ASTRAY, PLACE.pack(*PLACE.unpack(place)[:3], 1 << 26))
+    monkeypatch.setattr(Scatter, "scattered", True)
+    store = opened(filled)
+    with tracing() as taken:
+        assert loaded(store, ASTRAY) == chunk(0)
+    assert taken.most < 8 << 20
     store.close()
 
 
