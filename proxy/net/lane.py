@@ -312,7 +312,8 @@ class Lane(asyncio.BufferedProtocol):
         """Once a second: end the lane if the other side ended the connection a second ago.
 
         `connection_lost` tells so only once all that waits has been sent, which may never be where nothing gets through
-        to the other side any more; meanwhile uvloop drops what is written. By the second look it has read what came, if it reads.
+        to the other side any more; meanwhile uvloop drops what is written. By the second look a lane that reads has
+        read what came before.
         """
         connection = self._connection
         if connection is None or self._lost or self._waiting:
