@@ -49,6 +49,8 @@ BESIDE_SPARKS = 64
 """Characters of the other columns."""
 BESIDE_HEALTH = 20
 """Characters of a level and its code, and the space behind them."""
+LEAST_HEALTH = 20
+"""Characters for what is said of it, at least."""
 BAR = 30
 LEFT_OUT = SPARED | {"lanes", "loss", "peer", "origin", "compression"}
 """Columns that a narrower one does without."""
@@ -76,7 +78,7 @@ def sections(answers: Answers, now: float, width: int) -> list[Section]:
     events = as_dicts(answers["events"].get("events"))
     sparks = max(1, min(SPARKS, width - BESIDE_SPARKS))
     shown = [
-        Section(("Health", _headline(status)), list(_health(answers, now, max(BESIDE_HEALTH, width - BESIDE_HEALTH)))),
+        Section(("Health", _headline(status)), list(_health(answers, now, max(LEAST_HEALTH, width - BESIDE_HEALTH)))),
         Section(("Throughput", "now", "peak", "average", "until now"), list(_throughput(answers["history"], sparks))),
         Section(
             ("Sent since the start" if width >= NARROW else "Sent", "", "", ""),

@@ -12,10 +12,8 @@ _MSS = 16  # tcpi_snd_mss, u32, bytes
 _RTT = 68  # tcpi_rtt, u32, microseconds
 _CWND = 80  # tcpi_snd_cwnd, u32, segments
 _PACKETS_REPEATED = 100  # tcpi_total_retrans, u32
-_PACING_RATE = 104  # tcpi_pacing_rate, u64, bytes a second
 _BYTES_RECEIVED = 128  # tcpi_bytes_received, u64
 _PACKETS = 136  # tcpi_segs_out, u32
-_NOT_SENT = 144  # tcpi_notsent_bytes, u32
 _MIN_RTT = 148  # tcpi_min_rtt, u32, microseconds
 _DATA_PACKETS = 156  # tcpi_data_segs_out, u32
 _DELIVERY_RATE = 160  # tcpi_delivery_rate, u64, bytes a second
@@ -125,7 +123,8 @@ class Sending(NamedTuple):
 
 
 _SENDING = struct.Struct("=68xI8xI16xIQ32xII4xIQ")
-"""In one go, since it is asked before a write: from `_RTT` to `_DELIVERY_RATE`."""
+"""In one go, since it is asked before a write: from `_RTT` to `_DELIVERY_RATE`; at 104 tcpi_pacing_rate, u64, and at 144
+tcpi_notsent_bytes, u32."""
 
 
 def sending(connection: socket.socket) -> Sending:
