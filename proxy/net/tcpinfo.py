@@ -123,8 +123,8 @@ class Sending(NamedTuple):
 
 
 _SENDING = struct.Struct("=68xI8xI16xIQ32xII4xIQ")
-"""In one go, since it is asked before a write: from `_RTT` to `_DELIVERY_RATE`; at 104 tcpi_pacing_rate, u64, and at 144
-tcpi_notsent_bytes, u32."""
+"""In one go, since it is asked before a write: from `_RTT` to `_DELIVERY_RATE`; at 104 tcpi_pacing_rate, u64, and at
+144 tcpi_notsent_bytes, u32."""
 
 
 def sending(connection: socket.socket) -> Sending:
