@@ -11,6 +11,7 @@ _TRUST = {"certificate"}
 """Of peers: like the table `identity` it is read anew in any case."""
 _AT_ONCE = {
     "log.level",
+    *(f"tunnel.{lane}" for lane in ("congestion_control", "lanes")),
     *(f"tunnel.{size}" for size in ("memory", "unacked", "window")),
     *(f"tunnel.{time}" for time in ("connect_timeout", "dead_after", "drain", "grace", "keepalive", "reconnect_max")),
 }

@@ -42,6 +42,8 @@ was changed of these:
 - `window`, `memory` and `unacked` of `[tunnel]`, also for streams that live. Where one of them becomes less, or a part
   of `memory` goes to a new peer, streams give back what they hold beyond that as they use it up, rest or end. Until
   then the site has that much more under way;
+- `lanes` and `congestion_control` of `[tunnel]`, also for lanes that live: they change over, and are added or ended,
+  while data flows. `auto`, or a name that the kernel did not have before, is asked for again at each reload;
 - the times of `[tunnel]`: `keepalive`, `dead_after`, `grace`, `connect_timeout`, `reconnect_max` and `drain`. Attempts
   to connect that are under way keep theirs. In an outage that has lasted for a shorter `grace` streams are reset;
 - `log.level`.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from proxy.config.model import Tunnel
 from proxy.doctor.facts import Kernel
 from proxy.doctor.findings import Finding, attention, ok, problem
-from proxy.doctor.wording import THEN_RESTART, sysctl
+from proxy.doctor.wording import THEN_RELOAD, THEN_RESTART, sysctl
 
 CONGESTION = "congestion control"
 BUFFERS = "socket buffers"
@@ -35,7 +35,7 @@ def _missing(kernel: Kernel, settings: Tunnel, name: str) -> Finding:
     if name in kernel.modules:
         load = f"modprobe tcp_{name}; and for the next start: echo tcp_{name} > /etc/modules-load.d/isthmus.conf"
         found = f"{name} is not loaded, {has}; {_instead(kernel, settings)}"
-        return attention(CONGESTION, found, f"{THEN_RESTART}: {load}")
+        return attention(CONGESTION, found, f"{THEN_RELOAD}: {load}")
     found = f"this kernel has no {name}, {has}; {_instead(kernel, settings)}"
     if settings.congestion_control == "auto":
         return attention(CONGESTION, found, "use a kernel with CONFIG_TCP_CONG_BBR (any distribution's since 2017)")
@@ -44,7 +44,7 @@ def _missing(kernel: Kernel, settings: Tunnel, name: str) -> Finding:
 
 def _not_allowed(kernel: Kernel, settings: Tunnel, name: str) -> Finding:
     allowed = " ".join([*(kernel.allowed or ()), name])
-    remedy = f"{THEN_RESTART}: {sysctl(f'net.ipv4.tcp_allowed_congestion_control = {allowed}')}"
+    remedy = f"{THEN_RELOAD}: {sysctl(f'net.ipv4.tcp_allowed_congestion_control = {allowed}')}"
     found = f"{name} is there, but only root may choose it; {_instead(kernel, settings)}"
     return (attention if settings.congestion_control == "auto" else problem)(CONGESTION, found, remedy)
 

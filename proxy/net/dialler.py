@@ -42,7 +42,6 @@ class Dialler:
         peer: Peer,
         certificates: Certificates,
         *,
-        congestion_control: str,
         connect_timeout: Callable[[], float],
         pause_max: Callable[[], float],
     ) -> None:
@@ -50,7 +49,6 @@ class Dialler:
         may change them."""
         self._peer = peer
         self._certificates = certificates
-        self._congestion_control = congestion_control
         self._connect_timeout = connect_timeout
         self._pause_max = pause_max
         self._hurry = asyncio.Event()
@@ -140,7 +138,7 @@ class Dialler:
 
     async def _dial(self, address: Address, mark: int, *, trial: bool) -> None:
         """Bring up a lane, or note why that failed. `trial`: the lane is a trial of `LongPackets`."""
-        lane = Lane(self._peer, dialler=True, congestion_control=self._congestion_control)
+        lane = Lane(self._peer, dialler=True)
         seconds = self._connect_timeout()
         limit = asyncio.timeout(seconds)
         handshake = connection = None

@@ -33,10 +33,8 @@ class Door:
         listener: socket.socket,
         certificates: Certificates,
         peers: Mapping[str, Peer],
-        congestion_control: str,
     ) -> None:
-        """`listener` is bound, listening and non-blocking. `congestion_control`: of the lanes, as for `Lane`."""
-        self._congestion_control = congestion_control
+        """`listener` is bound, listening and non-blocking."""
         self._listener = listener
         self._certificates = certificates
         self._peers = peers
@@ -67,7 +65,7 @@ class Door:
         oldest.cancel(why)
 
     async def _admit(self, connection: socket.socket, remote: str) -> None:
-        lane = Lane(self, dialler=False, congestion_control=self._congestion_control)
+        lane = Lane(self, dialler=False)
         loop = asyncio.get_running_loop()
         limit = asyncio.timeout(HELLO_TIMEOUT)
         handshake = Handshake(self._certificates.answering, limit)

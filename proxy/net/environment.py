@@ -6,6 +6,7 @@ from itertools import count
 
 from dedupstore.chunker import Chunker
 from proxy.config.model import Export, SiteConfig
+from proxy.net.sockets import congestion_control
 from proxy.net.turns import Turns
 from proxy.net.worker import StoreWorker
 from proxy.observe.processor import Processor
@@ -16,7 +17,7 @@ from proxy.reduction.load import CompressionLoad
 
 @dataclass(slots=True)
 class Environment:
-    """Built once by the site, which alone changes it (`adopt`)."""
+    """Built once by the site, which alone changes it (`adopt`, `ask_kernel`)."""
 
     config: SiteConfig
     """By which the site runs at present."""
@@ -35,15 +36,22 @@ class Environment:
     """By name."""
     tunnel_settings: TunnelSettings = field(init=False)
     """Of each tunnel."""
+    congestion_control: str = field(init=False)
+    """As for `Lane.congest`."""
 
     def __post_init__(self) -> None:
         self.adopt(self.config)
+        self.ask_kernel()
 
     def adopt(self, config: SiteConfig) -> None:
         """Run by that configuration from now on. What has learned of the former one has to be told."""
         self.config = config
         self.exports = {export.name: export for export in config.exports}
         self.tunnel_settings = tunnel_settings(config)
+
+    def ask_kernel(self) -> None:
+        """The configuration was read anew, or the kernel may have learned another congestion control."""
+        self.congestion_control = congestion_control(self.config.tunnel.congestion_control)
 
 
 def tunnel_settings(config: SiteConfig) -> TunnelSettings:

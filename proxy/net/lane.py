@@ -87,11 +87,10 @@ class Lane(asyncio.BufferedProtocol):
     """The other end's, verified: DER, and as `getpeercert` decodes it. Kept, as TLS that has ended no longer tells it.
     """
 
-    def __init__(self, owner: LaneOwner, *, dialler: bool, congestion_control: str = "") -> None:
-        """`dialler`: this side dialled. `congestion_control`: what the kernel is asked for; empty: its default."""
+    def __init__(self, owner: LaneOwner, *, dialler: bool) -> None:
+        """`dialler`: this side dialled."""
         self.congestion_control = ""
         """The congestion control that the kernel uses."""
-        self._wanted_congestion_control = congestion_control
         self.number = 0
         """Given when it comes up, so that those seen follow one another however often a peer that is away is dialled.
         """
@@ -144,7 +143,7 @@ class Lane(asyncio.BufferedProtocol):
         self.certificate = tls.getpeercert(binary_form=True), tls.getpeercert()
         connection: socket.socket = transport.get_extra_info("socket")
         self._outlet = Outlet(connection, self._room_again)
-        self.congestion_control = choose_congestion_control(connection, self._wanted_congestion_control)
+        self.congestion_control = choose_congestion_control(connection, "")
         self._reader = FrameReader()
         self._rounds = Rounds()
         self._unpaused = Unpaused(connection, self._connected_at)
@@ -349,6 +348,15 @@ class Lane(asyncio.BufferedProtocol):
             self.congestion_control = unpaused.light(info, now)
         else:
             self.congestion_control = unpaused.bulk(info, now, calm=calm, capped=capped, held=held)
+
+    def congest(self, wanted: str) -> None:
+        """Have the kernel use that congestion control from now on, if it has it; empty: whichever it uses."""
+        connection = self._connection
+        if connection is None or self._lost or wanted in ("", self.congestion_control):
+            return
+        self._unpaused.end()
+        self.congestion_control = choose_congestion_control(connection, wanted)
+        self._unpaused = Unpaused(connection, asyncio.get_running_loop().time())
 
     def carry(self, mark: int) -> None:
         """Have the packets carry that DSCP mark."""

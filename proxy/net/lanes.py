@@ -58,11 +58,13 @@ class Lanes:
         self._count = LaneCount(max(1, most - EXPRESS))
         self._ours = dict.fromkeys(each, self._fixed or min(most, 1 + EXPRESS))  # lanes that this side needs, by mark
         self._tunnel.wish(self._ours)
+        self._tunnel.reserve(EXPRESS)
         self._review()
 
-    def change(self, marks: Iterable[int]) -> None:
-        """What this side sends has those DSCP marks from now on; if they are others, lanes are counted anew."""
-        if (set(marks) or {0}) != self._ours.keys():
+    def change(self, fixed: int | None, marks: Iterable[int]) -> None:
+        """As in `__init__`, from now on; if anything differs, lanes are counted anew."""
+        if fixed != self._configured or (set(marks) or {0}) != self._ours.keys():
+            self._configured = fixed
             self._begin(marks)
 
     def __iter__(self) -> Iterator[Lane]:

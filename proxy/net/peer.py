@@ -85,7 +85,7 @@ class Peer:
             found.append(f"{words}; let ICMP pass on that way, or lower the MTU, then `isthmus reload`")
         if words := self.other_congestion_control:
             wanted = self._environment.config.tunnel.congestion_control
-            cure = f'`modprobe tcp_{wanted}`, allow it to this user, or write "auto"; then restart the site'
+            cure = f'`modprobe tcp_{wanted}`, allow it to this user, or write "auto"; then `isthmus reload`'
             found.append(f"{words}; {cure}")
         return found
 
@@ -152,6 +152,7 @@ class Peer:
 
     def review(self, removed: str) -> None:
         """Certificates were read anew: end lanes whose certificate is no longer this peer's; streams wait for others.
+        The others use the congestion control that the site uses now.
 
         `removed`: why the other site is no longer a peer; empty if it still is one. That becomes the last error here,
         since no lane is dialled any more whose failure could tell it.
@@ -159,6 +160,7 @@ class Peer:
         for lane in self.lanes:
             if not self._environment.proves(self.name, *lane.certificate):
                 lane.close(CloseCode.NOT_A_PEER, _WITHDRAWN)
+            lane.congest(self._environment.congestion_control)
         if removed and self.failed(removed):
             log.warning("peer %s: %s", self.name, removed)
         elif not removed and self._last_error == self._removed:
@@ -181,7 +183,7 @@ class Peer:
         self.relays.refusals.forget("")  # what was not exported may be now
         self.shares.change(self._environment.config, own, self._loop.time())
         self.relays.ended.keep_apart(self.shares.names)
-        self.lanes.change(self.shares.marks)
+        self.lanes.change(self._environment.config.tunnel.lanes, self.shares.marks)
         self.pump()
         self._dispatch()  # streams may have more room
 
@@ -231,6 +233,7 @@ class Peer:
                 raise HelloRefused(CloseCode.SURPLUS, f"{LANES_MAX} lanes are up already")
             silent.abort("nothing was heard on it, and there is no room for others")
         self.tunnel.join(hello, dialler=lane.dialler, now=now, mine=lane.said, accepted=lane.began)
+        lane.congest(self._environment.congestion_control)
         self.relays.trust_store(hello)
         if not lane.dialler:
             lane.carry(hello.mark)

@@ -17,11 +17,9 @@ log = logging.getLogger(__name__)
 class Peers(Mapping[str, Peer]):
     """By name, in the order of the file. Loop thread."""
 
-    def __init__(self, environment: Environment, certificates: Certificates, congestion_control: str, run: Run) -> None:
-        """`congestion_control`: of lanes that are dialled, as for `Lane`."""
+    def __init__(self, environment: Environment, certificates: Certificates, run: Run) -> None:
         self._environment = environment
         self._certificates = certificates
-        self._congestion_control = congestion_control
         self._run = run
         self._peers = {own.name: Peer(environment, own) for own in environment.config.peers}
         self._diallers: dict[str, Dialler] = {}
@@ -63,7 +61,7 @@ class Peers(Mapping[str, Peer]):
         self._peers = {name: self._kept(own) or self._met(own) for name, own in named.items()}
 
     def review(self) -> None:
-        """Certificates were read anew, and perhaps what kept peers away is over."""
+        """Certificates were read anew, the kernel was asked again, and perhaps what kept peers away is over."""
         for peer in self._peers.values():
             peer.review(self._certificates.removed(peer.name))
         for dialler in self._diallers.values():
@@ -85,7 +83,6 @@ class Peers(Mapping[str, Peer]):
         dialler = self._diallers[peer.name] = Dialler(
             peer,
             self._certificates,
-            congestion_control=self._congestion_control,
             connect_timeout=lambda: environment.config.tunnel.connect_timeout,
             pause_max=lambda: environment.config.tunnel.reconnect_max,
         )

@@ -21,7 +21,6 @@ from proxy.net.forwards import Forwards
 from proxy.net.listeners import Listeners, listen_for
 from proxy.net.loops import refuse_loops
 from proxy.net.peers import Peers
-from proxy.net.sockets import congestion_control
 from proxy.net.tls import Certificates
 from proxy.net.turns import Turns
 from proxy.net.within import Within
@@ -58,8 +57,7 @@ class Site:
             turns=Turns(),
             proves=certificates.proves,
         )
-        self._congestion_control = congestion_control(config.tunnel.congestion_control)
-        self.peers = Peers(self.environment, certificates, self._congestion_control, self._run)
+        self.peers = Peers(self.environment, certificates, self._run)
         self.forwards = Forwards(self.peers, config.forwards, self._run)
         self.awaiting: tuple[str, ...] = ()
         """What the site's file says, by the last reload, that only a restart takes over."""
@@ -79,7 +77,7 @@ class Site:
         """Begin to serve. Raises OperatorError naming each address that another process has taken meanwhile."""
         listeners.listen()
         if listeners.tunnel is not None:
-            self.door = Door(listeners.tunnel, self.certificates, self.peers, self._congestion_control)
+            self.door = Door(listeners.tunnel, self.certificates, self.peers)
             self._run(self.door.run())
         self.forwards.begin(self.config.forwards, listeners.forwards)
         self.peers.begin()
@@ -139,6 +137,7 @@ class Site:
         try:
             return () if file is None else self._take_over(file)
         finally:  # whatever becomes of the rest, trust that was withdrawn is
+            self.environment.ask_kernel()
             self.peers.review()
 
     @property

@@ -9,7 +9,7 @@ CLOSED = (OSError, ValueError)
 """What an option may raise if the connection has ended: uvloop's socket may have lost its descriptor before a protocol
 behind TLS hears of the end."""
 
-_OFFERED = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+_SYSCTL = Path("/proc/sys/net/ipv4")
 BBR = "bbr"
 """It does not take loss for congestion: one connection fills a lossy line."""
 _RENO = "reno"
@@ -27,11 +27,13 @@ _ECN_BITS = 2
 
 
 def congestion_control(wanted: str) -> str:
-    """The name to ask the kernel for: what is wanted; if that is "auto", BBR where the kernel has it, else nothing."""
+    """The name to ask the kernel for: what is wanted; if that is "auto", BBR where the kernel has it now, else its
+    default, or nothing if it does not say."""
     if wanted != "auto":
         return wanted
     try:
-        return BBR if BBR in _OFFERED.read_text().split() else ""
+        offered = (_SYSCTL / "tcp_available_congestion_control").read_text().split()
+        return BBR if BBR in offered else (_SYSCTL / "tcp_congestion_control").read_text().strip()
     except OSError:
         return ""
 

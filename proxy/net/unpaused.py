@@ -36,6 +36,10 @@ class Unpaused:
         renews = capped and self._renewing.due(info, now) and not is_much_longer(info)
         return self._do(self._steadying.act(bbr, info, now, Use(calm, held, renews)))
 
+    def end(self) -> None:
+        """The connection is to use another congestion control: leave nothing that is meant for BBR."""
+        self._limit(None)
+
     def _do(self, act: Act) -> str:
         if act is not Act.NOTHING:
             self._limit(self._steadying.ceiling)

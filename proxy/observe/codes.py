@@ -68,7 +68,7 @@ LOSSY = Code(
     "More than 5 % of what a lane sent within a minute had to be sent again. It is over below 3 %. Lanes that send less"
     " than 0.5 MB a minute are not judged.",
     "have the line checked; if the lane does not use BBR, which tolerates loss, enable it (`modprobe tcp_bbr`), then"
-    " restart the site",
+    " `isthmus reload`",
     logged=True,
     recurs=True,
 )
@@ -100,7 +100,7 @@ OTHER_CONGESTION_CONTROL = Code(
     _WARNING,
     "The kernel does not offer the congestion control that `tunnel.congestion_control` asks for.",
     "load it (such as `modprobe tcp_bbr`), allow it to this user (net.ipv4.tcp_allowed_congestion_control), or write"
-    ' "auto"; then restart the site',
+    ' "auto"; then `isthmus reload`',
     logged=True,
 )
 EXPORT_UNREACHABLE = Code(

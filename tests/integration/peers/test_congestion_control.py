@@ -10,7 +10,7 @@ def test_one_that_there_is_not(bed: Bed) -> None:
         whole(receipt(b"as ever"), sending)
         for site in pair.sites:
             alarm(site, "where tunnel.congestion_control asks for nothing")
-            alarm(site, 'or write "auto"; then restart the site')
+            alarm(site, 'or write "auto"; then `isthmus reload`')
 
 
 def test_one_that_there_is(bed: Bed) -> None:

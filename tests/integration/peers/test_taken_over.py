@@ -377,3 +377,33 @@ def _marks(site: Site) -> set[int]:
 
 def _in_health(site: Site, code: str) -> bool:
     return code in site.get(f"{API}/health")[1].decode()
+
+
+def test_lanes_and_their_congestion_control_change_while_data_flows(bed: Bed) -> None:
+    content = volume("content", SIZE)
+    with Array() as array:
+        pair = bed.pair(array.address, tunnel={"lanes": 1, "congestion_control": "cubic"})
+        east = pair.east
+        with pair.running():
+
+            def lanes(count: int, control: str) -> None:
+                ours = {lane["congestion_control"] for lane in lanes_of(east)}
+                theirs = {lane["congestion_control"] for lane in lanes_of(pair.west)}
+                assert (len(lanes_of(east)), ours, theirs) == (count, {control}, {"cubic"})
+
+            def change(number: int) -> None:
+                if number == 1:
+                    lanes(1, "cubic")
+                    assert edit(east, "lanes = 1", "lanes = 4") == taken_over("tunnel.lanes")
+                    east.wait_for(lambda: len(lanes_of(east)) == 4, "has too few lanes", PATIENCE)
+                if number == 3:
+                    answer = edit(east, 'congestion_control = "cubic"', 'congestion_control = "reno"')
+                    assert answer == taken_over("tunnel.congestion_control")
+                    lanes(4, "reno")
+                if number == 5:
+                    assert edit(east, "lanes = 4", "lanes = 2") == taken_over("tunnel.lanes")
+                    east.wait_for(lambda: len(lanes_of(east)) == 2, "keeps lanes that it does not need", PATIENCE)
+
+            whole(receipt(content), send(cut(content, WRITE), pair.entrance, change))
+            lanes(2, "reno")
+            assert east.status()["peers"][0]["resumed"] == 0

@@ -39,7 +39,7 @@ def test_bbr_that_only_root_may_choose(wanted: str, level: Level) -> None:
     assert finding.level is level
     assert finding.found.startswith("bbr is there, but only root may choose it; the tunnel uses cubic")
     command = "printf '%s\\n' 'net.ipv4.tcp_allowed_congestion_control = reno cubic bbr' >>"
-    assert finding.remedy.startswith(f"first this, then restart the site, if it runs: {command}")
+    assert finding.remedy.startswith(f"first this, then `isthmus reload`, if the site runs: {command}")
 
 
 @pytest.mark.parametrize("wanted", ["auto", "bbr"])
@@ -48,7 +48,7 @@ def test_bbr_that_is_not_loaded(wanted: str) -> None:
     assert finding.level is Level.ATTENTION
     assert finding.found.startswith("bbr is not loaded, it has reno, cubic")
     command = "modprobe tcp_bbr; and for the next start: echo tcp_bbr > /etc/modules-load.d/"
-    assert finding.remedy.startswith(f"first this, then restart the site, if it runs: {command}")
+    assert finding.remedy.startswith(f"first this, then `isthmus reload`, if the site runs: {command}")
 
 
 def test_a_kernel_without_bbr() -> None:

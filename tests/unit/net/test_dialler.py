@@ -67,7 +67,7 @@ class Line:
 
 def times(timeout: float = TIMEOUT) -> dict[str, Any]:
     """What a dialler is told of its site's settings."""
-    return {"congestion_control": "", "connect_timeout": lambda: timeout, "pause_max": lambda: LONGEST}
+    return {"connect_timeout": lambda: timeout, "pause_max": lambda: LONGEST}
 
 
 def dial(line: Line, monkeypatch: pytest.MonkeyPatch, *, lanes: Lanes | None = None, resting: bool = False) -> None:

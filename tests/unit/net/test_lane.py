@@ -316,6 +316,19 @@ def test_what_keeps_bbr_from_pausing_is_told_how_the_lane_is_used(stage: Stage, 
         assert told.call_args == call(lane._last_info, 5.0, calm=False, capped=True, held=held)
 
 
+@pytest.mark.parametrize(("wanted", "changes"), [("reno", True), (BBR, False), ("", False)])
+def test_another_congestion_control_begins_without_what_the_former_one_was_told(
+    stage: Stage, wanted: str, changes: bool
+) -> None:
+    lane: Any = stage.lane
+    lane.congestion_control, former = BBR, lane._unpaused
+    lanes.Unpaused.return_value = MagicMock()  # type: ignore[attr-defined]
+    lane.congest(wanted)
+    assert former.end.called == changes
+    assert (lane._unpaused is not former) == changes
+    assert (lane.congestion_control != BBR) == changes
+
+
 @pytest.mark.parametrize("apart", [True, False])
 @pytest.mark.parametrize(
     ("late", "limited", "found"),

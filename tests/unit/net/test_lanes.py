@@ -9,6 +9,7 @@ from proxy.net.lanes import EXPRESS, Lanes
 from proxy.net.loss import AGAIN
 from proxy.net.sockets import BBR
 from proxy.net.tcpinfo import TcpInfo
+from proxy.protocol.frames import LANES_MAX
 from proxy.protocol.lanes import COPIES
 from tests.unit.net.lanes import FakeLane, IdleTunnel, lanes_of
 
@@ -22,9 +23,13 @@ class Scene(IdleTunnel):
         super().__init__()
         self.copying = False
         self.wished = QUIET
+        self.reserved = 0
 
     def copy(self, line: float) -> None:
         self.copying = bool(line)
+
+    def reserve(self, lanes: int) -> None:
+        self.reserved = lanes
 
     def wish(self, counts: object) -> None:
         self.wished = cast(dict[int, int], counts)
@@ -92,15 +97,33 @@ def test_other_marks_have_lanes_of_their_own() -> None:
         lanes = Lanes(scene, None, [0, 10])
         assert scene.wished == {0: 1 + EXPRESS, 10: 1 + EXPRESS}
         scene.wished = QUIET
-        lanes.change([10, 0])
+        lanes.change(None, [10, 0])
         assert scene.wished is QUIET, "they are the same"
-        lanes.change([0, 46])
+        lanes.change(None, [0, 46])
         assert scene.wished == {0: 1 + EXPRESS, 46: 1 + EXPRESS}
         assert sorted(lanes.missing()) == [0] * (1 + EXPRESS) + [46] * (1 + EXPRESS)
-        lanes.change([])
+        lanes.change(None, [])
         assert scene.wished == QUIET
         scene.wished = {}
-        lanes.change([])
+        lanes.change(None, [])
         assert not scene.wished, "without any there is that of all others"
+
+    asyncio.run(run())
+
+
+def test_another_number_counts_at_once_and_none_begins_from_the_start() -> None:
+    async def run() -> None:
+        scene = Scene()
+        lanes = Lanes(scene, None)
+        scene.reserve(LANES_MAX)  # as with BBR
+        lanes.change(8, [])
+        assert scene.wished == {0: 8}
+        assert scene.reserved == EXPRESS, "all but the newest are for bulk"
+        scene.wished = QUIET
+        lanes.change(8, [])
+        assert scene.wished is QUIET, "it is the same"
+        scene.wished = {}
+        lanes.change(None, [])
+        assert scene.wished == QUIET
 
     asyncio.run(run())

@@ -33,7 +33,7 @@ class Bench:
 
     def __init__(self, text: str) -> None:
         self.environment = cast(Environment, MagicMock(config=_parsed(text)))
-        self.peers = Peers(self.environment, MagicMock(), "", self._run)
+        self.peers = Peers(self.environment, MagicMock(), self._run)
         self.peers.begin()
 
     def _run(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import struct
 from collections.abc import Iterator
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -13,6 +14,7 @@ from proxy.net.sockets import (
     BBR,
     begin_bbr_anew,
     choose_congestion_control,
+    congestion_control,
     limit_pace,
     make_room,
     mark_packets,
@@ -106,3 +108,22 @@ def test_a_packet_that_came_twice_was_not_lost(twice: int, lost: int) -> None:
     info = tcp_info(cast(socket.socket, Kernel()))
     assert info is not None
     assert info.packets_lost == lost
+
+
+@pytest.mark.parametrize(
+    ("wanted", "offered", "found"),
+    [
+        ("auto", "reno bbr cubic", "bbr"),
+        ("auto", "reno cubic", "cubic"),
+        ("reno", "reno bbr cubic", "reno"),
+        ("nothing", "reno cubic", "nothing"),
+    ],
+)
+def test_auto_is_bbr_or_else_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str, offered: str, found: str
+) -> None:
+    monkeypatch.setattr("proxy.net.sockets._SYSCTL", tmp_path)
+    assert congestion_control("auto") == "", "nothing says what there is"
+    (tmp_path / "tcp_available_congestion_control").write_text(f"{offered}\n")
+    (tmp_path / "tcp_congestion_control").write_text("cubic\n")
+    assert congestion_control(wanted) == found

@@ -141,7 +141,7 @@ def test_the_remedy_for_loss_is_what_the_lane_lacks(control: str, lacks: bool) -
         moved = lane(bytes_sent=1_000_000 * second, bytes_retransmitted=80_000 * second, congestion_control=control)
         site.pass_(with_peer(lanes=[moved]))
     (reason,) = site.watch.health.peers[0].tunnel.lanes[0].reasons
-    assert ("(`modprobe tcp_bbr`), then restart the site" in reason.remedy) is lacks
+    assert ("(`modprobe tcp_bbr`), then `isthmus reload`" in reason.remedy) is lacks
     assert site.events[-1].remedy == reason.remedy
 
 
