@@ -36,8 +36,9 @@ def drain(config: Path, wait: bool) -> None:
         say(f"{site.site.name} has ended.")
 
 
-def reload(config: Path) -> int:
-    """Have the site read its file, certificates, keys, pins and tokens anew; FAILED if it keeps the old ones."""
+def reload(config: Path) -> None:
+    """Have the site read its file, certificates, keys, pins and tokens anew. Raises OperatorError, also if it keeps the
+    old ones."""
     site = load(config, files=False)
     with asking(site) as api:
         api.status(streams=False, control=True)  # of this site, and of no other
@@ -53,7 +54,6 @@ def reload(config: Path) -> int:
     if (rest := _awaiting_restart(answer)) is not None:
         when = "its next start, since it drains" if answer.get("draining") is True else "a restart"
         say(f"What else was changed in {config} takes effect with {when}{rest}.")
-    return ExitCode.OK
 
 
 def _awaiting_restart(answer: dict[str, Any]) -> str | None:

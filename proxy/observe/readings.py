@@ -9,8 +9,7 @@ def lane_counter(peer: str, lane: int, what: str) -> str:
 
 
 def peer_counter(peer: str, what: str) -> str:
-    """Name of a peer's counter: "outages" (those that the peer did not cause by ending in order), "resumed", "ended"
-    (streams), "held" (seconds), or a key of its bytes."""
+    """Name of a peer's counter: "outages" (those that it did not cause by ending in order), or a key of its bytes."""
     return f"peer {peer} {what}"
 
 
@@ -57,8 +56,6 @@ def counters(snapshot: Snapshot) -> dict[str, float]:
 
 
 def _count_store(row: dict[str, float], store: StoreStatus) -> None:
-    row[store_counter("hits")] = store.hits
-    row[store_counter("misses")] = store.misses
     row[store_counter("invalid")] = store.invalid
     row[store_counter("unlearned_bytes")] = store.unlearned_bytes
     row[store_counter("evicted_bytes")] = store.evicted_bytes
@@ -67,9 +64,6 @@ def _count_store(row: dict[str, float], store: StoreStatus) -> None:
 def _count_peer(row: dict[str, float], peer: PeerStatus) -> None:
     row |= {peer_counter(peer.name, what): count for what, count in peer.bytes.items()}
     row[peer_counter(peer.name, "outages")] = peer.outages - peer.shutdowns
-    row[peer_counter(peer.name, "resumed")] = peer.resumed
-    row[peer_counter(peer.name, "ended")] = sum(peer.ended_streams.values())
-    row[peer_counter(peer.name, "held")] = peer.held_seconds
     for lane in peer.lanes:
         row[lane_counter(peer.name, lane.number, "sent")] = lane.bytes_sent
         row[lane_counter(peer.name, lane.number, "retransmitted")] = lane.bytes_retransmitted

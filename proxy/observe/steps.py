@@ -151,9 +151,10 @@ class Book:
         return {key: row for key, row in found if row is not None}
 
     def steps(self, series: str, name: str, now: float) -> Iterator[tuple[float, Row | None]]:
-        """When each step of a range ends, and its row, None if there is none; oldest first."""
+        """When each step of a range ends, and its row, None if there is none; oldest first. Raises KeyError if there is
+        no such range or series."""
         wanted = RANGES[name]
-        rows = self._rings[series][name].rows if series in self._rings else {}
+        rows = self._rings[series][name].rows
         last = int(now // wanted.step)
         for number in range(last - wanted.steps + 1, last + 1):
             yield float((number + 1) * wanted.step), rows.get(number)
