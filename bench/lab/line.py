@@ -16,7 +16,7 @@ from bench.wan.backend import TunBackend
 from bench.wan.command import socket_of
 from bench.wan.errors import WanFailure
 from bench.wan.keeper import Keeper
-from bench.wan.settings import PARSERS, WAYS, Line
+from bench.wan.settings import KINDS, WAYS, Line
 
 PREFIX = "isthmus-wan"
 """The default of `isthmus wan --prefix`."""
@@ -50,8 +50,8 @@ def arguments() -> tuple[Path, Line]:
 def setting(text: str) -> tuple[str, str]:
     """A key and its value, from an argument. Raises argparse.ArgumentTypeError."""
     key, equals, value = text.partition("=")
-    if not equals or key not in PARSERS:
-        raise argparse.ArgumentTypeError(f'"{text}" is no setting; write KEY=VALUE, KEY one of {", ".join(PARSERS)}')
+    if not equals or key not in KINDS:
+        raise argparse.ArgumentTypeError(f'"{text}" is no setting; write KEY=VALUE, KEY one of {", ".join(KINDS)}')
     return key, value
 
 

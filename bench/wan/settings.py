@@ -8,7 +8,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from bench.wan.errors import WanFailure, WrongSetting
 from proxy.config.units import (
@@ -54,25 +54,28 @@ def parse_mtu(text: str) -> int:
     return int(text) if text.isdecimal() and text.isascii() else parse_size(text)
 
 
-PARSERS: dict[str, tuple[Callable[[str], float], str]] = {
-    "rate": (parse_rate, RATE.remedy),
-    "delay": (parse_duration, DURATION.remedy),
-    "jitter": (parse_duration, DURATION.remedy),
-    "loss": (parse_share, SHARE_REMEDY),
-    "burst": (parse_packets, 'write a number of packets, such as "8"'),
-    "reorder": (parse_share, SHARE_REMEDY),
-    "duplicate": (parse_share, SHARE_REMEDY),
-    "queue": (parse_size, SIZE.remedy),
-    "path_mtu": (parse_mtu, 'write bytes, such as "1400"'),
+class Kind(NamedTuple):
+    """What a setting of a way can be: how it is read, what to write when it cannot be, its bounds, how it is shown."""
+
+    parse: Callable[[str], float]
+    remedy: str
+    least: float
+    most: float
+    show: Callable[[Any], str] = "{:g}".format
+
+
+KINDS = {
+    "rate": Kind(parse_rate, RATE.remedy, 8_000, 10**10, show_rate),
+    "delay": Kind(parse_duration, DURATION.remedy, 0, 10, show_duration),
+    "jitter": Kind(parse_duration, DURATION.remedy, 0, 10, show_duration),
+    "loss": Kind(parse_share, SHARE_REMEDY, 0, 1),
+    "burst": Kind(parse_packets, 'write a number of packets, such as "8"', 1, 10_000),
+    "reorder": Kind(parse_share, SHARE_REMEDY, 0, 1),
+    "duplicate": Kind(parse_share, SHARE_REMEDY, 0, 1),
+    "queue": Kind(parse_size, SIZE.remedy, 0, 1 << 30, show_size),
+    "path_mtu": Kind(parse_mtu, 'write bytes, such as "1400"', 0, 65_535),
 }
-"""How each setting is read, and what to write when it cannot be."""
-_SHOWN: dict[str, Callable[[Any], str]] = {
-    "rate": show_rate,
-    "delay": show_duration,
-    "jitter": show_duration,
-    "queue": show_size,
-}
-"""How settings with units are written; all others are plain numbers."""
+"""By name, as `Way` has them."""
 
 
 @dataclass(frozen=True)
@@ -100,21 +103,10 @@ class Way:
     """Bytes; longer packets vanish and nobody is told, as where ICMP is filtered. 0: none does."""
 
     def __post_init__(self) -> None:
-        bounds = {
-            "rate": (8_000, 10**10),
-            "delay": (0, 10),
-            "jitter": (0, 10),
-            "loss": (0, 1),
-            "burst": (1, 10_000),
-            "reorder": (0, 1),
-            "duplicate": (0, 1),
-            "queue": (0, 1 << 30),
-            "path_mtu": (0, 65_535),
-        }
-        for name, (least, most) in bounds.items():
-            if not least <= getattr(self, name) <= most:
-                given, *bound = map(_SHOWN.get(name, "{:g}".format), (getattr(self, name), least, most))
-                raise WrongSetting(name, f"{given} is not from {bound[0]} to {bound[1]}")
+        for name, kind in KINDS.items():
+            if not kind.least <= getattr(self, name) <= kind.most:
+                given, least, most = map(kind.show, (getattr(self, name), kind.least, kind.most))
+                raise WrongSetting(name, f"{given} is not from {least} to {most}")
         if 1 > self.loss > self.burst / (self.burst + 1) and self.burst > 1:
             wrong = f"{self.loss:.1%} does not go with runs of {self.burst:g} packets; make burst larger"
             raise WrongSetting("loss", wrong)
@@ -142,13 +134,12 @@ class Way:
 
 
 def _parse(name: str, text: str) -> float:
-    if name not in PARSERS:
-        raise WanFailure(f"a line has no {name}; it has {', '.join(PARSERS)}")
-    parse, remedy = PARSERS[name]
+    if name not in KINDS:
+        raise WanFailure(f"a line has no {name}; it has {', '.join(KINDS)}")
     try:
-        return parse(text)
+        return KINDS[name].parse(text)
     except ValueError as error:
-        raise WrongSetting(name, f"{text!r} {error}; {remedy}") from None
+        raise WrongSetting(name, f"{text!r} {error}; {KINDS[name].remedy}") from None
 
 
 @dataclass(frozen=True)
