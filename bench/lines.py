@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bench.machine import KERNEL
 from bench.replicator import Sink
-from bench.wan import Line, Wan, Way, line
+from bench.wan import Line, Wan, line
 from bench.wan.stats import late, overrun
 from bench.wan.truth import MOST_LATE
 from proxy.config.units import parse_rate
@@ -56,11 +56,6 @@ class Setting:
         """The settings as texts for the emulator."""
         return {"rate": self.rate, "delay": f"{self.round_trip / 2:g}ms", "loss": f"{self.loss:g}%"}
 
-    @property
-    def way(self) -> Way:
-        """Each of its two ways, for the emulator."""
-        return Way.of(**self.texts)
-
     def volume(self, seconds: float) -> int:
         """Bytes that the line carries in that time, in whole MiB."""
         return max(1, round(self.goodput * seconds / 8) >> 20) << 20
@@ -69,7 +64,7 @@ class Setting:
 @contextmanager
 def standing(setting: Setting) -> Iterator[Wan]:
     """The line, with the kernel's buffers at both ends as `isthmus doctor` advises. Raises WanFailure."""
-    with line(Line(setting.way, setting.way, setting.mtu), seed=1) as wan:
+    with line(Line.of(setting.mtu, **setting.texts), seed=1) as wan:
         widen(wan, setting)
         yield wan
 

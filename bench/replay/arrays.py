@@ -20,7 +20,7 @@ from bench.replay import published_lines as lines
 from bench.replay.trial import Lacking
 from bench.sites import Address, Pair
 from bench.wan import Wan
-from bench.wan.wan import lacking as lacking_line
+from bench.wan.namespaces import lacking as lacking_line
 
 LINES = {name: Setting(rate, 0) for name, rate in lines.RATES.items()}
 """Lines without delay: the published tests were made side by side, and none is told of."""

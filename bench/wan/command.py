@@ -20,7 +20,7 @@ from bench.wan.errors import WanFailure, WrongSetting
 from bench.wan.settings import WAYS, Line, Way
 from bench.wan.stats import MEANINGS, OF_TUN, SETTINGS
 from bench.wan.task import Task
-from bench.wan.wan import PATIENCE, Wan, lacking, start
+from bench.wan.wan import PATIENCE, Wan, start
 from proxy.cli.ending import ended_in_order
 from proxy.cli.loading import load
 from proxy.errors import ExitCode, OperatorError
@@ -133,8 +133,7 @@ def _wan(prefix: str) -> Iterator[Wan]:
     _named(prefix)
     control = _connect(prefix)
     if control is None:
-        _ready(prefix)
-    if control is None:
+        _possible()
         remedy = f"`isthmus wan up --prefix {prefix}` makes it, another --prefix names another"
         raise WanFailure(f"there is no line {prefix}; {remedy}{_end(prefix)}")
     with control:
@@ -162,7 +161,7 @@ def _ready(prefix: str) -> None:
 
 def _possible() -> None:
     """Raises OperatorError, as `isthmus bench` does, where there can be no lines."""
-    if reason := lacking():
+    if reason := namespaces.lacking():
         raise OperatorError(f"no line can be emulated here: {reason}", ExitCode.USAGE)
 
 

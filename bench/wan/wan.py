@@ -2,16 +2,16 @@
 
 import contextlib
 import json
-import os
 import secrets
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bench.processes import own
+from bench.sites import environment
 from bench.wan import namespaces
 from bench.wan.carrier import MESSAGE_BYTES
 from bench.wan.errors import WanFailure
@@ -20,7 +20,6 @@ from bench.wan.task import Task
 
 PATIENCE = 60.0
 """Seconds after which an answer of the keeper is overdue."""
-ROOT = Path(__file__).parents[2]
 
 
 class Wan:
@@ -76,7 +75,7 @@ class Wan:
 
 @contextlib.contextmanager
 def line(settings: Line, *, prefix: str = "", seed: int | None = None, backend: str = "auto") -> Iterator[Wan]:
-    """A line, for as long as the context lasts. Raises WanFailure where there can be none; `lacking` tells beforehand.
+    """A line, for as long as the context lasts. Raises WanFailure where there can be none: see `namespaces.lacking`.
 
     `prefix`: beginning of the namespaces' names; by default a unique one. `seed`: of the random numbers, so that the
     same packets (by number, not by content) are lost each time; netem takes none. `backend`: see `Task`.
@@ -97,17 +96,17 @@ def start(task: Task, log: Path | None) -> tuple[subprocess.Popen[bytes], socket
 
     Its complaints go to `log`, or without one to stderr.
     """
-    if reason := lacking():
+    if reason := namespaces.lacking():
         raise WanFailure(f"no line can be emulated here: {reason}")
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs, contextlib.ExitStack() as stack:
         output = stack.enter_context(log.open("ab")) if log else None
         keeper = subprocess.Popen(
-            [sys.executable, "-m", "bench.wan.keeper", task.to_json()],
+            own("bench.wan.keeper", task.to_json()),
             stdin=theirs.fileno(),
             stdout=output or subprocess.DEVNULL,
             stderr=output,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
+            env=environment(),
             start_new_session=True,  # an interrupt from the keyboard is for us alone
         )
     ours.settimeout(PATIENCE)
@@ -127,11 +126,6 @@ def _end(keeper: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         keeper.kill()
         keeper.wait()
-
-
-def lacking() -> str:
-    """Why no line can be emulated here, or nothing."""
-    return namespaces.lacking()
 
 
 def answer_on(control: socket.socket) -> Any:

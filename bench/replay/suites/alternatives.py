@@ -22,7 +22,7 @@ from bench.replay.suites.field_pass import SETTING
 from bench.replay.trial import Figure, Lacking, Options, Outcome, Stage, Trial
 from bench.sites import Address, Pair, room_for
 from bench.wan import Wan
-from bench.wan.wan import lacking
+from bench.wan.namespaces import lacking
 from proxy.config.units import show_size
 
 Opening = Callable[[Wan, Path, Address], AbstractContextManager[Address]]

@@ -20,7 +20,7 @@ from bench.replay.suites.field_pass import GIB, MIB, SETTING, Case, Pass
 from bench.replay.suites.field_report import PASSES, STORES, report
 from bench.replay.trial import Lacking, Options, Outcome, Stage, Trial, see_room
 from bench.sites import Pair
-from bench.wan.wan import lacking
+from bench.wan.namespaces import lacking
 from proxy.config.units import show_size
 
 SIZES = {"f5vol2": 2.30, "f5vol3": 2.18, "f5vol4": 2.18}

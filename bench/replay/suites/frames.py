@@ -19,7 +19,7 @@ from bench.replay.published_lines import (
 from bench.replay.suite import Suite
 from bench.replay.suites.frames_report import DELAY, LINES, LOSSES, MTUS, WAYS, Place, report, told
 from bench.replay.trial import Options, Outcome, Stage, Trial
-from bench.wan.wan import lacking
+from bench.wan.namespaces import lacking
 
 
 def trials(options: Options) -> list[Trial]:

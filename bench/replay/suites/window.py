@@ -23,7 +23,7 @@ from bench.replay.published_lines import (
 from bench.replay.suite import Suite
 from bench.replay.suites.window_report import DELAYS, LINES, WAYS, WINDOWS, Place, report
 from bench.replay.trial import Options, Outcome, Stage, Trial
-from bench.wan.wan import lacking
+from bench.wan.namespaces import lacking
 from proxy.plan.windows import window_rate
 
 START = 1.8

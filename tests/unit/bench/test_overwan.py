@@ -19,7 +19,7 @@ from bench.overwan.fill import Run as Filling
 from bench.overwan.urgency import added, overflow
 from bench.replicator import Transfer
 from bench.sites import SiteFailure, free_port
-from bench.wan import WanFailure
+from bench.wan import WanFailure, Way
 from tests.unit.bench.growing import growing
 
 FIELD = Setting(loss=1)
@@ -28,7 +28,7 @@ FIELD = Setting(loss=1)
 def test_a_line_in_words_and_in_figures() -> None:
     assert FIELD.text == "45 Mb/s, 100 ms, 1 %"
     assert Setting("1Gbit", 20, 0.1).text == "1000 Mb/s, 20 ms, 0.1 %"
-    assert (FIELD.way.rate, FIELD.way.delay, FIELD.way.loss) == (45_000_000, 0.05, 0.01)
+    assert Way.of(**FIELD.texts) == Way(45_000_000, 0.05, loss=0.01)
     assert FIELD.goodput == pytest.approx(45e6 * 1448 / 1500 * 0.99)
     assert FIELD.volume(20) == 102 << 20
     assert FIELD.volume(0) == 1 << 20
