@@ -147,7 +147,7 @@ def measured(summary: Summary | None, notes: Notes, cell: Cell | None = None) ->
     """The mean, the spread over repeats in brackets, and the numbers of footnotes; `cell` says why there is nothing."""
     marks = [notes.mark(cell.reason)] if cell and cell.reason else []
     if summary is None:
-        return " ".join([NOT_MEASURED, *marks]) if not marks else " ".join(marks)
+        return " ".join(marks) or NOT_MEASURED
     marks += [notes.mark(remark) for remark in summary.remarks]
     texts = [number(summary.value)] if summary.value is not None else [] if marks else [NOT_MEASURED]
     if summary.spread:

@@ -1,6 +1,6 @@
 """fio through a real initiator: qemu-nbd logs in to an iSCSI unit, and fio's nbd engine speaks to qemu-nbd.
 
-    with disk(url, directory) as socket, load([Job("random", socket, RANDOM)], seconds=10) as running:
+    with disk(url, directory, "unit1") as socket, load([Job("random", socket, RANDOM)], directory, 10.0) as running:
         found = running.wait()
 
 The processes of `disk` and `load` are in the network namespace of the thread that enters these contexts; the socket

@@ -114,17 +114,10 @@ class Records:
         except OSError as error:
             raise RecordFailure(f"{path} cannot be set aside: {error.strerror}") from None
 
-    def all(self) -> Iterator[Record]:
-        """All results, by suite and name. Raises RecordFailure."""
-        yield from self._like("*/*.json")
-
-    def of(self, suite: str) -> Iterator[Record]:
-        """All results of a suite, by name. Raises RecordFailure."""
-        yield from self._like(f"{suite}/*.json")
-
-    def _like(self, pattern: str) -> Iterator[Record]:
+    def all(self, suite: str = "*") -> Iterator[Record]:
+        """All results, of all suites or of that one, by suite and name. Raises RecordFailure."""
         try:
-            paths = sorted(self.directory.glob(pattern))
+            paths = sorted(self.directory.glob(f"{suite}/*.json"))
         except OSError as error:
             raise RecordFailure(f"{self.directory} cannot be read: {error.strerror}") from None
         yield from map(read, paths)

@@ -58,7 +58,8 @@ def outstanding(records: Records, works: Sequence[Work], again: bool = False) ->
     facts = all_facts()
     wanted = {_key(work, cell): blank(work, cell, facts) for work in works for cell in work.trial.cells}
     suites = {work.suite.name: blank(work, "", facts) for work in works}
-    kept = {(each.suite, each.cell, each.repeat): each for name in suites for each in records.of(name) if each.finished}
+    finished = (each for name in suites for each in records.all(name) if each.finished)
+    kept = {(each.suite, each.cell, each.repeat): each for each in finished}
     if again:
         kept = {key: record for key, record in kept.items() if key not in wanted}
     others = []

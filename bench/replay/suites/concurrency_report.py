@@ -88,11 +88,10 @@ def _ratio(results: Results, above: str, below: str, figure: str) -> float | Non
 
 
 def _plots(results: Results) -> Iterator[Plot]:
-    places = [(line, f"{MANY}/{ALL}") for line in LINES]
     series = [
-        Series(WAYS[way], [TITLES[line] for line, _ in places], values)
-        for way in WAYS
-        if any(values := [results.value(f"{way}/{line}/{place}", "replication") for line, place in places])
+        Series(title, [TITLES[line] for line in LINES], values)
+        for way, title in WAYS.items()
+        if any(values := [results.value(f"{way}/{line}/{MANY}/{ALL}", "replication") for line in LINES])
     ]
     if series:
         yield Plot("concurrency", "18 volumes, 16 at once", "line", "seconds", series, kind="bars")

@@ -124,13 +124,13 @@ def _real_time(results: Results, place: Place) -> str:
 
 def _throughputs(results: Results, places: list[Place], name: str) -> Iterator[Plot]:
     """A plot of measured and published throughputs, of the places that have both."""
-    both = [place for place in places if (found := results.summary(place.cell, "throughput")) and found.ratio]
+    summaries = {place: results.summary(place.cell, "throughput") for place in places}
+    both = {place: found for place, found in summaries.items() if found and found.ratio}
     if not both:
         return
-    summaries = [_throughput(results, place) for place in both]
     names = [f"{place.volume}\n{place.store} {place.number}" for place in both]
-    told = Series("published", names, [summary.figure.published for summary in summaries], dashed=True)
-    ours = Series("Isthmus", names, [summary.value for summary in summaries])
+    told = Series("published", names, [summary.figure.published for summary in both.values()], dashed=True)
+    ours = Series("Isthmus", names, [summary.value for summary in both.values()])
     yield Plot(name, "Throughput by volume, store and pass", "", "MB/min", [told, ours], "bars", "y")
 
 
@@ -143,12 +143,6 @@ def _use(results: Results, cells: list[str], name: str) -> Iterator[Plot]:
             series.append(Series(" ".join(words), seconds, [800 * rate / LINE for rate in rates]))
     if series:
         yield Plot(name, "How full the line is: first passes", "seconds", "% of 45 Mb/s", series)
-
-
-def _throughput(results: Results, place: Place) -> Summary:
-    found = results.summary(place.cell, "throughput")
-    assert found is not None
-    return found
 
 
 def _findings(results: Results, places: list[Place]) -> Iterator[str]:
