@@ -83,9 +83,10 @@ class Initiator:
         self.sent = 0
         """Bytes sent so far."""
         self.rejects: list[Pdu] = []
-        self._connection = socket.create_connection(address, timeout=patience)
-        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._reader = Reader(self._connection)
+        self.connection = socket.create_connection(address, timeout=patience)
+        """Open to tests that do what no initiator would do."""
+        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._reader = Reader(self.connection)
         self._digests = Digests()
         self._tasks: dict[int, Task] = {}
         self._answers: deque[Pdu] = deque()
@@ -115,12 +116,7 @@ class Initiator:
 
     def close(self) -> None:
         """End the connection, without a word to the target."""
-        self._connection.close()
-
-    @property
-    def connection(self) -> socket.socket:
-        """The socket, for tests that do what no initiator would do."""
-        return self._connection
+        self.connection.close()
 
     # -- the login, and what is not a command ---------------------------------------------------------------------
 
@@ -287,7 +283,7 @@ class Initiator:
     def send(self, pdu: Pdu) -> None:
         """Send a PDU as it is."""
         data = b"".join(pdu.encode(self._digests))
-        self._connection.sendall(data)
+        self.connection.sendall(data)
         self.sent += len(data)
 
     def _next_tag(self) -> int:
