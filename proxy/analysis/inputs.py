@@ -9,6 +9,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,17 +65,13 @@ def find(paths: Iterable[Path], remarks: Remarks) -> Iterator[Input]:
     named = list(paths)
     places = list(map(_place, named))
     for number, path in enumerate(named):
-        try:
+        with _demanded(path):
             found = path.stat()
-        except OSError as error:
-            raise _unreadable(path, error) from None
         if _named_already(number, places):
             remarks.pass_over(str(path), "part of what is named beside it", failed=False)
         elif stat.S_ISDIR(found.st_mode):
-            try:
+            with _demanded(path):
                 os.scandir(path).close()
-            except OSError as error:
-                raise _unreadable(path, error) from None
             yield from _within(str(path), remarks, links)
         else:
             yield _named(path, found)
@@ -82,10 +79,8 @@ def find(paths: Iterable[Path], remarks: Remarks) -> Iterator[Input]:
 
 def _place(path: Path) -> Path:
     """Where the path leads. Raises Unreadable: a working directory that was removed leads nowhere."""
-    try:
+    with _demanded(path):
         return Path(os.path.realpath(path))
-    except OSError as error:
-        raise _unreadable(path, error) from None
 
 
 def _named_already(number: int, places: Sequence[Path]) -> bool:
@@ -131,16 +126,12 @@ def _named(path: Path, found: os.stat_result) -> Input:
         what = kind(found.st_mode)
         remedy = "which has no end or no content; name a file, a directory or a disk"
         raise Unreadable(f"{printable(str(path))} is {what}, {remedy}")
-    try:
+    with _demanded(path):
         descriptor = _open(str(path))
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    try:
-        return Input(str(path), os.lseek(descriptor, 0, os.SEEK_END))
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    finally:
-        os.close(descriptor)
+        try:
+            return Input(str(path), os.lseek(descriptor, 0, os.SEEK_END))
+        finally:
+            os.close(descriptor)
 
 
 def _within(directory: str, remarks: Remarks, links: set[tuple[int, int]]) -> Iterator[Input]:
@@ -184,13 +175,18 @@ def _open(path: str) -> int:
     return descriptor
 
 
-def _unreadable(path: Path, error: OSError) -> Unreadable:
-    remedies = {
-        FileNotFoundError: "check the path",
-        PermissionError: "run it as a user who may read it, such as root",
-    }
-    remedy = remedies.get(type(error), "name something that can be read")
-    return Unreadable(f"{printable(str(path))} cannot be read: {_reason(error)}; {remedy}")
+@contextmanager
+def _demanded(path: Path) -> Iterator[None]:
+    """What the system says of a path that was named becomes Unreadable."""
+    try:
+        yield
+    except OSError as error:
+        remedies = {
+            FileNotFoundError: "check the path",
+            PermissionError: "run it as a user who may read it, such as root",
+        }
+        remedy = remedies.get(type(error), "name something that can be read")
+        raise Unreadable(f"{printable(str(path))} cannot be read: {_reason(error)}; {remedy}") from None
 
 
 def _reason(error: OSError) -> str:
