@@ -1,6 +1,5 @@
 """`isthmus analyze`: data is read once, with a progress bar, and what reduction would save on it is shown."""
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from proxy.analysis.findings import Findings
 from proxy.analysis.inputs import Remarks, Unreadable, find, read
 from proxy.cli import quantities
 from proxy.cli.analyze_report import report
-from proxy.cli.output import say
+from proxy.cli.cells import show
 from proxy.cli.plan import MOST_LOSS, bounds, expect_nothing_of, notes, way_data
 from proxy.errors import OperatorError
 from proxy.plan.line import Line
@@ -38,12 +37,7 @@ def run(paths: Sequence[Path], rates: Sequence[str], round_trip: str, loss: str,
         raise OperatorError(str(error)) from None
     if not found["bytes"]:
         raise OperatorError(_nothing(paths, remarks))
-    if as_json:
-        say(json.dumps(found, indent=2))
-        return
-    console = Console()
-    for part in report(found):
-        console.print(part)
+    show(found, report(found), as_json=as_json)
 
 
 def analyze(paths: Sequence[Path], remarks: Remarks) -> Findings:

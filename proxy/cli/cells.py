@@ -3,17 +3,19 @@
 Also what two commands show alike. A status may come from another version, so nothing in it is taken for granted.
 """
 
-from collections.abc import Container, Iterator, Mapping
+import json
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from rich import box
-from rich.console import Console, ConsoleOptions
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from proxy import figures
+from proxy.cli.output import say
 from proxy.text import printable
 
 WIDE = 120
@@ -64,6 +66,16 @@ class Narrowed:
             table.add_row(*row)
         table.caption = self.table.caption
         return table
+
+
+def show(found: dict[str, Any], parts: Iterable[RenderableType], *, as_json: bool) -> None:
+    """What a command has found: the data as JSON, or the parts that were made of it."""
+    if as_json:
+        say(json.dumps(found, indent=2))
+        return
+    console = Console()
+    for part in parts:
+        console.print(part)
 
 
 def plain(value: Any, style: str = "") -> Text:

@@ -1,16 +1,12 @@
 """`isthmus plan`: what was asked, computed, and shown as tables or JSON."""
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from rich.console import Console
-
 from proxy.cli import quantities
-from proxy.cli.cells import rate
-from proxy.cli.output import say
+from proxy.cli.cells import rate, show
 from proxy.cli.plan_report import report
 from proxy.errors import ExitCode, OperatorError
 from proxy.plan.congestion import BBR_LOSS_MAX, bbr, cubic, cubic_lanes, reno
@@ -36,12 +32,7 @@ _T = TypeVar("_T")
 def run(options: Options, as_json: bool) -> None:
     """Compute what the options allow. Raises OperatorError (USAGE) if one is wrong, or nothing can be computed."""
     found = compute(options)
-    if as_json:
-        say(json.dumps(found, indent=2))
-        return
-    console = Console()
-    for part in report(found):
-        console.print(part)
+    show(found, report(found), as_json=as_json)
 
 
 def compute(options: Options, now: datetime | None = None) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """`isthmus store`: stats, verify, purge."""
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,7 +16,7 @@ from dedupstore import open_store, purge_store, verify_store
 from dedupstore.errors import StoreBusy, StoreError
 from dedupstore.store import ChunkStore
 from proxy.cli.api import asking
-from proxy.cli.cells import plain
+from proxy.cli.cells import as_list, plain, show
 from proxy.cli.output import say
 from proxy.cli.report import store_table
 from proxy.cli.users import as_user, other_owner
@@ -30,13 +29,8 @@ def stats(config: Path, as_json: bool) -> None:
     """Show the store's figures, from the running site, or else from the disk."""
     site = load(config, files=False)
     figures = _figures(site)
-    if as_json:
-        say(json.dumps(figures, indent=2))
-        return
-    console = Console()
-    console.print(store_table(figures))
-    for alarm in figures.get("alarms") or []:
-        console.print(plain(f"! {alarm}", "bold red"))
+    alarms = (plain(f"! {alarm}", "bold red") for alarm in as_list(figures.get("alarms")))
+    show(figures, [store_table(figures), *alarms], as_json=as_json)
 
 
 def verify(config: Path) -> int:
