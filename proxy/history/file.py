@@ -271,7 +271,8 @@ def owner_of(connection: sqlite3.Connection) -> str:
 def newest_events(connection: sqlite3.Connection, limit: int) -> list[Event]:
     """The newest `limit` events, oldest first. Raises sqlite3.Error, or ValueError if a row is no event."""
     rows = connection.execute(f"SELECT {_EVENT_COLUMNS} FROM event ORDER BY number DESC LIMIT ?", (limit,)).fetchall()
-    return [_event(*row) for row in _of_kinds(reversed(rows), _EVENT_KINDS)]
+    sound = _of_kinds(reversed(rows), _EVENT_KINDS)
+    return [Event(number, time, code, Severity(severity), *rest) for number, time, code, severity, *rest in sound]
 
 
 def _of_kinds(rows: Iterable[tuple[Any, ...]], kinds: tuple[type, ...]) -> Iterator[tuple[Any, ...]]:
@@ -280,9 +281,3 @@ def _of_kinds(rows: Iterable[tuple[Any, ...]], kinds: tuple[type, ...]) -> Itera
         if tuple(map(type, row)) != kinds:
             raise ValueError(f"a row has other values: {row!r}"[:_WORDS_MAX])
         yield row
-
-
-def _event(
-    number: int, time: float, code: str, severity: str, subject: str, words: str, remedy: str, count: int
-) -> Event:
-    return Event(number, time, code, Severity(severity), subject, words, remedy, count)
