@@ -16,9 +16,8 @@ LARGEST_FILE = 1 << 20
 def load(path: Path, *, files: bool = True) -> SiteConfig:
     """Read and check a site's file. Raises ConfigError with every mistake.
 
-    With `files` off the certificates, keys and directories that it names are not looked at: for commands that only
-    need to know where things are, and may be used by somebody who cannot read the key. Blocks for as long as the disk
-    does.
+    With `files` off the certificates, keys and tokens that it names are not looked at: for commands that only need to
+    know where things are, and may be used by somebody who cannot read the key. Blocks for as long as the disk does.
     """
     return parse(_read(path), path, files=files)
 

@@ -1,4 +1,4 @@
-"""What can be wrong with the files that a site's file names: its identity, its trust, its store.
+"""What can be wrong with the files that a site's file names: its identity, and those that it trusts.
 
 Only the dates of the site's own certificate are checked. TLS refuses a peer or CA whose certificate has expired, and
 that is reported as its trouble alone: it must keep neither other peers from being trusted, nor the withdrawal of
