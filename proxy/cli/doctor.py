@@ -82,7 +82,7 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     yield from _of_host(site, status, process, runs=running is not Running.NOT)
     yield from _of_store(site, running, again)
     yield from _of_history(site, health)
-    yield from trust.clock(host.clock((site.source, site.identity.certificate)))
+    yield trust.clock(host.clock((site.source, site.identity.certificate)))
     yield from trust.zone(site, host.zone(process))
     for alarm in as_list(status.get("alarms")):
         yield attention(addresses.SITE, str(alarm), "see the log of isthmus serve")
@@ -130,7 +130,7 @@ def _load_certificates(site: SiteConfig, mistakes: list[Finding]) -> Certificate
 def _of_certificates(site: SiteConfig) -> Iterator[Finding]:
     now = datetime.now(UTC)
     for about, anew, certificate in _all_certificates(site, now):
-        yield from trust.certificate(about, certificate, now, anew)
+        yield trust.certificate(about, certificate, now, anew)
     for certificate in _read(site.identity.certificate)[:1] if site.identity.ca else ():
         yield from trust.names(certificate, site.site.name)
     for peer in site.peers:
@@ -165,7 +165,7 @@ def _of_peer(site: SiteConfig, peer: Peer, reached: Neighbours, *, tried: bool) 
     elif reach is not None:
         own = site.identity.certificate
         fingerprint = next((certificate.fingerprint for certificate in _read(own)), b"")
-        yield from peers.reachability(peer, reach, str(own), fingerprint)
+        yield peers.reachability(peer, reach, str(own), fingerprint)
         yield from peers.path(peer, reach)
 
 
@@ -174,11 +174,11 @@ def _of_tunnel(peer: Peer, status: dict[str, Any], running: Running, reached: Ne
     reach = reached.peers.get(peer.name)
     accepted = reach is not None and reach.contact is Contact.ACCEPTED
     if peer.address is None and running is Running.NOT:
-        yield from peers.waited_for(peer)
+        yield peers.waited_for(peer)
     for state in as_dicts(status.get("peers")):
         if state.get("name") == peer.name:
             refusal = str(status.get("last_refusal") or "")
-            yield from peers.tunnel(peer.name, state, refusal, dials_in=peer.address is None, reached=accepted)
+            yield peers.tunnel(peer.name, state, refusal, dials_in=peer.address is None, reached=accepted)
             yield from peers.refusals(peer.name, state)
 
 
@@ -198,7 +198,7 @@ def _of_exports(site: SiteConfig, reached: Neighbours) -> Iterator[Finding]:
         if export.name in back:
             yield addresses.loop(export, back[export.name])
         else:
-            yield from addresses.export(export.name, export.address, reached.exports[export.name])
+            yield addresses.export(export.name, export.address, reached.exports[export.name])
 
 
 def _of_listeners(site: SiteConfig, running: Running) -> Iterator[Finding]:
@@ -209,16 +209,16 @@ def _of_listeners(site: SiteConfig, running: Running) -> Iterator[Finding]:
     wanted += [(f"forward {forward.name}", "forward.listen", forward.listen) for forward in site.forwards]
     for about, key, address in wanted:
         if address is not None:
-            yield from addresses.listener(about, key, address, try_to_bind(address), running)
+            yield addresses.listener(about, key, address, try_to_bind(address), running)
 
 
 def _of_line(site: SiteConfig, line: Line, reached: Neighbours, status: dict[str, Any]) -> Iterator[Finding]:
     facts = host.kernel()
     round_trip = line.round_trip or _longest(reached, status)
     root = os.geteuid() == 0 and other_owner(site.identity.key) is None
-    yield from kernel.congestion(facts, site.tunnel, privileged=root)
+    yield kernel.congestion(facts, site.tunnel, privileged=root)
     yield from kernel.tuning(facts)
-    yield from windows.buffers(facts, line.rate, round_trip, site.tunnel.lanes)
+    yield windows.buffers(facts, line.rate, round_trip, site.tunnel.lanes)
     yield from windows.tunnel(site.tunnel, len(site.peers), line.rate, round_trip)
     yield from peers.idle_lanes(site.tunnel, round_trip)
     proven = bool(reached.peers) and all(reach.full_size for reach in reached.peers.values())
@@ -236,8 +236,8 @@ def _of_host(site: SiteConfig, status: dict[str, Any], process: int, *, runs: bo
     """`process`: as above."""
     filled = as_dict(status.get("store")).get("prepared") is True
     yield resources.limits(process, runs=runs)
-    yield from resources.descriptors(site, host.descriptors(process))
-    yield from resources.processors(host.processors(process))
+    yield resources.descriptors(site, host.descriptors(process))
+    yield resources.processors(host.processors(process))
     memory = host.memory(process)
     yield from resources.memory(site, memory, filled=filled)
     yield from resources.index(site, memory)
@@ -255,4 +255,4 @@ def _of_history(site: SiteConfig, health: dict[str, Any]) -> Iterator[Finding]:
     kept = history_of(site)
     reasons = as_dicts(health.get("reasons"))
     unkept = next((str(each.get("words", "")) for each in reasons if each.get("code") == str(HISTORY_IN_MEMORY)), "")
-    yield from resources.history(kept, host.unwritable(kept), why_not_of(kept, site.site.name), unkept)
+    yield resources.history(kept, host.unwritable(kept), why_not_of(kept, site.site.name), unkept)

@@ -1,7 +1,6 @@
 """The site itself at its listen addresses, and the arrays behind exports."""
 
 import errno
-from collections.abc import Iterator
 
 from proxy.config.addresses import Address
 from proxy.config.model import Export, Forward
@@ -28,24 +27,23 @@ def silence(process: int, told: str, *, hangs: bool) -> Finding:
     return problem(SITE, found, "run this again in some seconds, as the site's user; its log says more")
 
 
-def listener(about: str, key: str, address: Address, bound: Bound, running: Running) -> Iterator[Finding]:
+def listener(about: str, key: str, address: Address, bound: Bound, running: Running) -> Finding:
     """`key`: what to change in the file; `running`: whether the site should have the address itself."""
     if bound.error == errno.EADDRINUSE:
-        yield _in_use(about, key, address, running)
-    elif bound.error == errno.EADDRNOTAVAIL:
-        yield problem(about, f"{address} is not an address of this host", _of_this_host(key, address))
-    elif bound.error in (errno.EACCES, errno.EPERM):
+        return _in_use(about, key, address, running)
+    if bound.error == errno.EADDRNOTAVAIL:
+        return problem(about, f"{address} is not an address of this host", _of_this_host(key, address))
+    if bound.error in (errno.EACCES, errno.EPERM):
         below = sysctl(f"net.ipv4.ip_unprivileged_port_start = {address.port}")
         others = f"or give all users of this host those from {address.port} on: {below}"
         remedy = f"use a port from 1024 on as {key}; {others}"
-        yield problem(about, f"{address} may not be used by this user: {bound.words}", remedy)
-    elif bound.error:
-        yield problem(about, f"{address} cannot be used: {bound.words}", f"write another address as {key}")
-    elif running is Running.ANSWERS:
+        return problem(about, f"{address} may not be used by this user: {bound.words}", remedy)
+    if bound.error:
+        return problem(about, f"{address} cannot be used: {bound.words}", f"write another address as {key}")
+    if running is Running.ANSWERS:
         found = f"the running site does not listen on {address}: the file was changed since it started"
-        yield problem(about, found, "isthmus reload" if key == "forward.listen" else "restart the site")
-    else:
-        yield ok(about, f"{address} is free")
+        return problem(about, found, "isthmus reload" if key == "forward.listen" else "restart the site")
+    return ok(about, f"{address} is free")
 
 
 def _of_this_host(key: str, address: Address) -> str:
@@ -65,19 +63,18 @@ def _in_use(about: str, key: str, address: Address, running: Running) -> Finding
     return problem(about, f"{address} is in use by another program", remedy)
 
 
-def export(name: str, address: Address, reach: Reach) -> Iterator[Finding]:
+def export(name: str, address: Address, reach: Reach) -> Finding:
     """Does the array answer at TCP?"""
     about = f"export {name}"
     if reach.contact is Contact.ACCEPTED:
-        yield ok(about, f"{address} accepts connections{_in(reach)}")
-        return
+        return ok(about, f"{address} accepts connections{_in(reach)}")
     remedies = {
         Contact.NO_NAME: f"correct export.address, or the name server: getent hosts {address.host}",
         Contact.REFUSED: f"start the array's target there, or correct export.address; nothing listens on {address}",
         Contact.TIMEOUT: f"see that the array is up and that no firewall drops: ip route get {address.host}",
     }
     found = f"{address}: {reach.contact.value}{f' ({reach.detail})' if reach.detail else ''}"
-    yield problem(about, found, remedies.get(reach.contact, f"see the route to it: ip route get {address.host}"))
+    return problem(about, found, remedies.get(reach.contact, f"see the route to it: ip route get {address.host}"))
 
 
 def loop(export: Export, forward: Forward) -> Finding:

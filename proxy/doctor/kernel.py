@@ -12,22 +12,20 @@ BUFFERS = "socket buffers"
 PROBING = "MTU probing"
 
 
-def congestion(kernel: Kernel, settings: Tunnel, *, privileged: bool) -> Iterator[Finding]:
+def congestion(kernel: Kernel, settings: Tunnel, *, privileged: bool) -> Finding:
     """Of the tunnel's lanes. `privileged`: the site may choose what others may not."""
     if kernel.available is None:
         remedy = "on Linux, mount /proc; on others see which congestion control TCP uses"
-        yield attention(CONGESTION, "the kernel does not say which it has", remedy)
-        return
+        return attention(CONGESTION, "the kernel does not say which it has", remedy)
     wanted = settings.congestion_control
     name = "bbr" if wanted == "auto" else wanted
     if kernel.default == name:
-        yield ok(CONGESTION, f"{name} is this kernel's default")
-    elif name not in kernel.available:
-        yield _missing(kernel, settings, name)
-    elif privileged or name in (kernel.allowed or ()):
-        yield ok(CONGESTION, f"{name} is there, and the site may choose it (the default is {kernel.default})")
-    else:
-        yield _not_allowed(kernel, settings, name)
+        return ok(CONGESTION, f"{name} is this kernel's default")
+    if name not in kernel.available:
+        return _missing(kernel, settings, name)
+    if privileged or name in (kernel.allowed or ()):
+        return ok(CONGESTION, f"{name} is there, and the site may choose it (the default is {kernel.default})")
+    return _not_allowed(kernel, settings, name)
 
 
 def _missing(kernel: Kernel, settings: Tunnel, name: str) -> Finding:

@@ -28,18 +28,17 @@ _TAKE_OVER = "isthmus reload, and restart the site if that says so"
 _NAMED = "put right what that says, here or there; if it says nothing, see the logs of both sites"
 
 
-def reachability(peer: Peer, reach: Reach, own_certificate: str, own_fingerprint: bytes) -> Iterator[Finding]:
+def reachability(peer: Peer, reach: Reach, own_certificate: str, own_fingerprint: bytes) -> Finding:
     """The verdict on a peer that is dialled. `own_certificate`: the path of this site's."""
     about, where = f"peer {peer.name}", str(peer.address)
     if reach.contact is Contact.ACCEPTED:
-        yield ok(about, f"{where} accepts our certificate and shows its own; round trip {_ms(reach.round_trip)}")
-        return
+        return ok(about, f"{where} accepts our certificate and shows its own; round trip {_ms(reach.round_trip)}")
     detail = f" ({reach.detail})" if reach.detail else ""
     found = f"{where}: {reach.contact.value}{detail}"
     if reach.shown:
         found += f"; it shows SHA-256 {show_fingerprint(reach.shown)}"
     judge = attention if reach.contact is Contact.UNCLEAR else problem
-    yield judge(about, found, _remedy(peer, reach, own_certificate, own_fingerprint))
+    return judge(about, found, _remedy(peer, reach, own_certificate, own_fingerprint))
 
 
 def _remedy(peer: Peer, reach: Reach, own_certificate: str, own_fingerprint: bytes) -> str:
@@ -98,7 +97,7 @@ def path(peer: Peer, reach: Reach) -> Iterator[Finding]:
 
 def tunnel(
     name: str, state: Mapping[str, Any], refusal: str = "", *, dials_in: bool = False, reached: bool = False
-) -> Iterator[Finding]:
+) -> Finding:
     """What the running site says of its tunnel to a peer: an entry of `peers` in its status; keys may be missing.
 
     `refusal`: whom its tunnel listener refused last, and why. Nobody can tell whether it was the peer. `dials_in`: it
@@ -110,19 +109,18 @@ def tunnel(
     count = len(lanes) if isinstance(lanes, list) else 0
     error = "nothing is heard on its lanes" if count else str(state.get("last_error") or "")
     if said == "up":
-        yield ok(about, f"up, {count} {'lane' if count == 1 else 'lanes'}{_measured(state)}")
-    elif said == "waiting" and count:
-        yield attention(about, error, _THERE)
-    elif said == "waiting":
+        return ok(about, f"up, {count} {'lane' if count == 1 else 'lanes'}{_measured(state)}")
+    if said == "waiting" and count:
+        return attention(about, error, _THERE)
+    if said == "waiting":
         # It may have dialled in, and been refused in the handshake.
         found = f"no lane is up; the last error: {error}" if error else "it has not dialled in"
         found += f", unless it is what was refused last: {refusal}" if refusal else ""
-        yield attention(about, found, _THERE)
-    elif said == "connecting" and not error:
-        yield attention(about, "not up yet", "run this again in some seconds")
-    else:
-        remedy = _THERE if dials_in else _NAMED if reached else _ABOVE
-        yield problem(about, f"{said}{f': {error}' if error else ''}", remedy)
+        return attention(about, found, _THERE)
+    if said == "connecting" and not error:
+        return attention(about, "not up yet", "run this again in some seconds")
+    remedy = _THERE if dials_in else _NAMED if reached else _ABOVE
+    return problem(about, f"{said}{f': {error}' if error else ''}", remedy)
 
 
 def idle_lanes(settings: Tunnel, round_trip: float | None) -> Iterator[Finding]:
@@ -165,9 +163,9 @@ def removed(name: str) -> Finding:
     return attention(f"tunnel to {name}", found, f"{_TAKE_OVER}; or write it into the file again")
 
 
-def waited_for(peer: Peer) -> Iterator[Finding]:
+def waited_for(peer: Peer) -> Finding:
     """A peer without an address, while no site runs that could say more."""
-    yield ok(
+    return ok(
         f"peer {peer.name}", "dials in; start this site, then isthmus doctor on its host says whether it gets through"
     )
 

@@ -69,18 +69,17 @@ def limits(process: int, *, runs: bool) -> Finding:
     return ok(LIMITS, "those of this shell are told, since the site does not run: its unit or container may set others")
 
 
-def descriptors(config: SiteConfig, limit: int) -> Iterator[Finding]:
+def descriptors(config: SiteConfig, limit: int) -> Finding:
     """`limit`: the hard one of the site, or of what is started like this process."""
     needed, least = needed_descriptors(config, config.tunnel.streams), needed_descriptors(config, FEW_STREAMS)
     found = f"{limit:,} are allowed; all streams, lanes and listeners together may take {needed:,}"
     remedy = f"LimitNOFILE={needed} in the systemd unit, ulimits of a container, or ulimit -n {needed} in the shell"
     if limit >= needed:
-        yield ok(DESCRIPTORS, found)
-    elif limit >= least:
+        return ok(DESCRIPTORS, found)
+    if limit >= least:
         fewer = f"; or fewer tunnel.streams than {config.tunnel.streams}"
-        yield attention(DESCRIPTORS, found, remedy + fewer)
-    else:
-        yield problem(DESCRIPTORS, found, remedy)
+        return attention(DESCRIPTORS, found, remedy + fewer)
+    return problem(DESCRIPTORS, found, remedy)
 
 
 def needed_descriptors(config: SiteConfig, streams: int) -> int:
@@ -92,17 +91,16 @@ def needed_descriptors(config: SiteConfig, streams: int) -> int:
     return directions * streams + lanes + listeners + door + VISITORS + OWN
 
 
-def processors(facts: Processors) -> Iterator[Finding]:
+def processors(facts: Processors) -> Finding:
     """A quota is time of all threads together; who has used it up stands still until the next period."""
     has = "1 core" if facts.cores == 1 else f"{facts.cores} cores"
     if facts.quota is not None:
         has += f", of which the control group allows the time of {facts.quota:.3g}"
     if facts.quota is None or facts.quota >= 1:
-        yield ok(CPU, f"{has}; the site uses one for its loop, and some of a second for disks")
-        return
+        return ok(CPU, f"{has}; the site uses one for its loop, and some of a second for disks")
     costs = "the site carries that much less, and whenever it is used up, all streams stand still for up to 100 ms"
     remedy = "allow two or more (CPUQuota=200% in the unit, --cpus 2 of a container), or set no quota"
-    yield attention(CPU, f"{has}: {costs}", remedy)
+    return attention(CPU, f"{has}: {costs}", remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,19 +220,18 @@ def _no_disk(facts: NoDisk, again: str) -> Finding:
     return problem(STORE, facts.words, "let the site's user read and write there (chown), or run this as that user")
 
 
-def history(path: Path, wrong: str, stranger: str = "", unkept: str = "") -> Iterator[Finding]:
+def history(path: Path, wrong: str, stranger: str = "", unkept: str = "") -> Finding:
     """`wrong`: why the file cannot be written, or nothing. `stranger`: whose it is in words, if it is not the site's.
     `unkept`: what the running site says if it does not keep it there all the same."""
     lost = "history and events are kept in memory, and a restart forgets them"
     if stranger:
-        yield attention(HISTORY, f"{stranger}: {lost}", "name another file as status.history")
-    elif wrong:
+        return attention(HISTORY, f"{stranger}: {lost}", "name another file as status.history")
+    if wrong:
         found = f"{path} cannot be written ({wrong}): {lost}"
         rights = "give the site's user room and rights there, or name another file as status.history"
         remedy = f"{rights}; run this as that user"
-        yield attention(HISTORY, found, remedy)
-    elif unkept:
+        return attention(HISTORY, found, remedy)
+    if unkept:
         remedy = "see that its disk answers and has room; if it says the same in a minute, restart the site"
-        yield attention(HISTORY, f"the running site says: {unkept}", remedy)
-    else:
-        yield ok(HISTORY, f"kept in {path}")
+        return attention(HISTORY, f"the running site says: {unkept}", remedy)
+    return ok(HISTORY, f"kept in {path}")

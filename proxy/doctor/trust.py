@@ -25,18 +25,17 @@ def renewal(site: str) -> str:
 CA_RENEWAL = "have the CA renew it, put the new one into the file of identity.ca on all sites, then isthmus reload"
 
 
-def certificate(about: str, facts: Certificate, now: datetime, anew: str) -> Iterator[Finding]:
+def certificate(about: str, facts: Certificate, now: datetime, anew: str) -> Finding:
     """`about`: whose it is; `anew`: how its successor is made."""
     shown = f"{facts.name}, SHA-256 {show_fingerprint(facts.fingerprint)[:23]}..., until {facts.expires:%Y-%m-%d}"
     if now < facts.begins:
-        yield problem(about, f"{shown}: it is not valid before {show_moment(facts.begins)}", compare_clocks(now))
-    elif now >= facts.expires:
+        return problem(about, f"{shown}: it is not valid before {show_moment(facts.begins)}", compare_clocks(now))
+    if now >= facts.expires:
         remedy = f"{if_clock_is_right(now)}: {anew}"
-        yield problem(about, f"{shown}: it has expired, and who shows it is refused", remedy)
-    elif facts.expires - now < SOON:
-        yield attention(about, f"{shown}: that is in {remaining((facts.expires - now).total_seconds())}", anew)
-    else:
-        yield ok(about, shown)
+        return problem(about, f"{shown}: it has expired, and who shows it is refused", remedy)
+    if facts.expires - now < SOON:
+        return attention(about, f"{shown}: that is in {remaining((facts.expires - now).total_seconds())}", anew)
+    return ok(about, shown)
 
 
 def names(facts: Certificate, site: str) -> Iterator[Finding]:
@@ -55,20 +54,19 @@ def pinned(facts: Certificate, peer: str) -> Iterator[Finding]:
         yield attention(f"certificate of {peer}", found, "have peer.name here be the site.name there")
 
 
-def clock(facts: Clock) -> Iterator[Finding]:
+def clock(facts: Clock) -> Finding:
     """Is it plausible, and does it follow a time server?"""
     says = f"{datetime.fromtimestamp(facts.now, UTC):%Y-%m-%d %H:%M:%S} UTC"
     serve = "timedatectl set-ntp true (systemd-timesyncd), or install and start chrony"
     if facts.now < facts.not_before - DRIFT:
         written = show_moment(datetime.fromtimestamp(facts.not_before, UTC))
-        yield problem(CLOCK, f"says {says}, but the site's own files were written {written}", f"set it: {serve}")
-    elif facts.synchronised is None:
-        yield attention(CLOCK, f"{says}; whether it is synchronised is not told", f"see timedatectl, or: {serve}")
-    elif facts.synchronised:
-        yield ok(CLOCK, f"{says}, synchronised")
-    else:
-        found = f"{says}, not synchronised: certificates are judged by it, and the logs of two sites do not compare"
-        yield attention(CLOCK, found, serve)
+        return problem(CLOCK, f"says {says}, but the site's own files were written {written}", f"set it: {serve}")
+    if facts.synchronised is None:
+        return attention(CLOCK, f"{says}; whether it is synchronised is not told", f"see timedatectl, or: {serve}")
+    if facts.synchronised:
+        return ok(CLOCK, f"{says}, synchronised")
+    found = f"{says}, not synchronised: certificates are judged by it, and the logs of two sites do not compare"
+    return attention(CLOCK, found, serve)
 
 
 def zone(config: SiteConfig, facts: Zone | None) -> Iterator[Finding]:

@@ -24,26 +24,22 @@ from proxy.plan.line import BUFFER_MAX, Line, sysctl_lines
 TUNNEL = "tunnel memory"
 
 
-def buffers(
-    kernel: Kernel, rate: float | None, round_trip: float | None, lanes: int | None = None
-) -> Iterator[Finding]:
+def buffers(kernel: Kernel, rate: float | None, round_trip: float | None, lanes: int | None = None) -> Finding:
     """The limits of both directions. `rate`, `round_trip`: of the line, if they are known. `lanes`: as `tunnel.lanes`
     has them, if it does."""
     if kernel.read is None or kernel.write is None:
-        yield attention(BUFFERS, "the kernel does not say its limits", "see net.ipv4.tcp_rmem and tcp_wmem yourself")
-        return
+        return attention(BUFFERS, "the kernel does not say its limits", "see net.ipv4.tcp_rmem and tcp_wmem yourself")
     has = f"the kernel lets them grow to {show_size(kernel.read[2])} (receive) and {show_size(kernel.write[2])} (send)"
     if round_trip is None:
         wanting = "isthmus doctor CONFIG --rate 45Mbit --round-trip 100ms, with your line's figures"
-        yield attention(BUFFERS, f"{has}; whether that is enough depends on the line", wanting)
-    elif rate is None:
+        return attention(BUFFERS, f"{has}; whether that is enough depends on the line", wanting)
+    if rate is None:
         enough = min(kernel.read[2], kernel.write[2]) * 8 / 2 / round_trip
-        yield ok(
+        return ok(
             BUFFERS,
             f"{has}, enough for {show_rate(enough)} at {milliseconds(round_trip)} (--rate of the line has it judged)",
         )
-    else:
-        yield _against_line(kernel.read, kernel.write, has, Line(rate, round_trip), lanes or 1)
+    return _against_line(kernel.read, kernel.write, has, Line(rate, round_trip), lanes or 1)
 
 
 def _against_line(read: Limits, write: Limits, has: str, line: Line, lanes: int) -> Finding:

@@ -23,8 +23,7 @@ HERE, ARRAY = Address("127.0.0.1", 3260), Address("10.1.0.5", 3260)
 
 def judged(error: int, running: Running = Running.NOT) -> Finding:
     bound = Bound(error, os.strerror(error) if error else "")
-    (finding,) = listener("forward array", "forward.listen", HERE, bound, running)
-    return finding
+    return listener("forward array", "forward.listen", HERE, bound, running)
 
 
 def test_a_free_address() -> None:
@@ -39,7 +38,7 @@ def test_an_address_that_the_running_site_has() -> None:
 def test_an_address_that_the_running_site_should_have() -> None:
     finding = judged(0, Running.ANSWERS)
     assert (finding.level, finding.remedy) == (Level.PROBLEM, "isthmus reload")
-    (finding,) = listener("tunnel listener", "tunnel.listen", HERE, Bound(0, ""), Running.ANSWERS)
+    finding = listener("tunnel listener", "tunnel.listen", HERE, Bound(0, ""), Running.ANSWERS)
     assert (finding.level, finding.remedy) == (Level.PROBLEM, "restart the site")
 
 
@@ -62,7 +61,7 @@ def test_an_address_that_cannot_be_had(error: int, found: str, remedy: str, runn
 def test_a_port_below_1024_needs_no_capability_of_a_unit_that_has_none() -> None:
     """Within PrivateUsers= one would be of no use, and the bounding set is empty; the kernel's setting is enough."""
     bound = Bound(errno.EACCES, os.strerror(errno.EACCES))
-    (finding,) = listener("forward array", "forward.listen", Address("127.0.0.1", 860), bound, Running.NOT)
+    finding = listener("forward array", "forward.listen", Address("127.0.0.1", 860), bound, Running.NOT)
     assert "'net.ipv4.ip_unprivileged_port_start = 860' >>" in finding.remedy
     assert "CapabilityBoundingSet=\n" in UNIT.read_text()
     assert "Capabilities=CAP" not in finding.remedy
@@ -79,7 +78,7 @@ def test_a_port_below_1024_needs_no_capability_of_a_unit_that_has_none() -> None
 def test_all_addresses_are_those_of_the_same_kind(key: str, host: str, end: str) -> None:
     """0.0.0.0 would answer nobody with IPv6; and a status listener on all would be refused as it stands."""
     bound = Bound(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
-    (finding,) = listener("listener", key, Address(host, 4500), bound, Running.NOT)
+    finding = listener("listener", key, Address(host, 4500), bound, Running.NOT)
     assert finding.remedy == f"write an address that `ip address` lists as {end}"
 
 
@@ -96,7 +95,7 @@ def test_a_port_that_a_connection_has_is_found_by_what_is_advised() -> None:
         address = Address("127.0.0.1", connection.getsockname()[1])
         bound = try_to_bind(address)
         assert bound.error == errno.EADDRINUSE
-        (finding,) = listener("forward replication", "forward.listen", address, bound, Running.NOT)
+        finding = listener("forward replication", "forward.listen", address, bound, Running.NOT)
         command, _, _ = finding.remedy.partition(" says by whom")
         told = subprocess.run(shlex.split(command), capture_output=True, text=True, check=True, timeout=PATIENCE)
         assert str(address) in told.stdout
@@ -118,7 +117,7 @@ def test_a_site_that_does_not_answer() -> None:
 
 
 def test_an_export_that_answers() -> None:
-    (finding,) = export("array", ARRAY, Reach(Contact.ACCEPTED, round_trip=0.0005))
+    finding = export("array", ARRAY, Reach(Contact.ACCEPTED, round_trip=0.0005))
     assert (finding.level, finding.found) == (Level.OK, "10.1.0.5:3260 accepts connections, 0.5 ms away")
 
 
@@ -132,7 +131,7 @@ def test_an_export_that_answers() -> None:
     ],
 )
 def test_an_export_that_does_not(reach: Reach, found: str, remedy: str) -> None:
-    (finding,) = export("array", ARRAY, reach)
+    finding = export("array", ARRAY, reach)
     assert (finding.about, finding.level) == ("export array", Level.PROBLEM)
     assert found in finding.found
     assert remedy in finding.remedy

@@ -17,8 +17,7 @@ def congestion_of(
     kernel: Kernel, wanted: str = "auto", *, lanes: int | str = "auto", privileged: bool = False
 ) -> Finding:
     settings = Tunnel.model_validate({"congestion_control": wanted, "lanes": lanes})
-    (finding,) = congestion(kernel, settings, privileged=privileged)
-    return finding
+    return congestion(kernel, settings, privileged=privileged)
 
 
 def test_bbr_by_default() -> None:

@@ -19,8 +19,7 @@ def west_as_peer(east: SiteConfig) -> Peer:
 
 
 def verdict(peer: Peer, reach: Reach) -> Finding:
-    (finding,) = reachability(peer, reach, "east.crt", OWN)
-    return finding
+    return reachability(peer, reach, "east.crt", OWN)
 
 
 def test_a_peer_that_accepts(west_as_peer: Peer) -> None:
@@ -130,27 +129,27 @@ def test_no_path_without_a_connection(west_as_peer: Peer) -> None:
     ],
 )
 def test_what_the_running_site_says(state: dict[str, Any], level: Level, found: str) -> None:
-    (finding,) = tunnel("west", state)
+    finding = tunnel("west", state)
     assert (finding.about, finding.level, finding.found) == ("tunnel to west", level, found)
     assert bool(finding.remedy) == (level is not Level.OK)
 
 
 def test_one_that_dials_in_has_no_finding_above() -> None:
-    (dialled,) = tunnel("west", {"state": "outage", "last_error": "x"})
-    (dials_in,) = tunnel("west", {"state": "outage", "last_error": "x"}, dials_in=True)
+    dialled = tunnel("west", {"state": "outage", "last_error": "x"})
+    dials_in = tunnel("west", {"state": "outage", "last_error": "x"}, dials_in=True)
     assert ("above" in dialled.remedy, "above" in dials_in.remedy) == (True, False)
     assert "on its host" in dials_in.remedy
 
 
 def test_two_sites_that_wait_for_each_other_are_told_what_either_lacks() -> None:
     """Of both it would be said that the other one is the side that dials."""
-    (finding,) = tunnel("west", {"state": "waiting"}, dials_in=True)
+    finding = tunnel("west", {"state": "waiting"}, dials_in=True)
     assert "peer.address in its file" in finding.remedy
 
 
 def test_one_that_is_reached_and_refuses_has_nothing_amiss_above() -> None:
     """TLS knows certificates only: it comes up where one site has the other's name wrong."""
-    (finding,) = tunnel("west", {"state": "connecting", "last_error": "refused: wrong_name"}, reached=True)
+    finding = tunnel("west", {"state": "connecting", "last_error": "refused: wrong_name"}, reached=True)
     assert (finding.level, finding.found) == (Level.PROBLEM, "connecting: refused: wrong_name")
     assert "above" not in finding.remedy
     assert finding.remedy.startswith("put right what that says")
@@ -158,14 +157,14 @@ def test_one_that_is_reached_and_refuses_has_nothing_amiss_above() -> None:
 
 def test_who_is_waited_for_may_be_who_was_refused() -> None:
     why = "192.0.2.2:49268, the other side refuses our certificate: unknown ca"
-    (finding,) = tunnel("west", {"state": "waiting"}, why)
+    finding = tunnel("west", {"state": "waiting"}, why)
     assert finding.found == f"it has not dialled in, unless it is what was refused last: {why}"
-    (up,) = tunnel("west", {"state": "up", "lanes": [{}]}, why)
+    up = tunnel("west", {"state": "up", "lanes": [{}]}, why)
     assert up.found == "up, 1 lane"
 
 
 def test_a_peer_that_dials_in(west: SiteConfig) -> None:
-    (finding,) = waited_for(west.peers[0])
+    finding = waited_for(west.peers[0])
     assert (finding.about, finding.level) == ("peer east", Level.OK)
 
 

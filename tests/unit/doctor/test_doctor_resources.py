@@ -77,7 +77,7 @@ def test_who_has_enough_descriptors_has_enough_for_all_streams() -> None:
 @pytest.mark.parametrize(("short", "level"), [(0, Level.OK), (1, Level.ATTENTION)])
 def test_descriptors_for_all_streams(east: SiteConfig, short: int, level: Level) -> None:
     needed = needed_descriptors(east, 1024)
-    (finding,) = descriptors(east, needed - short)
+    finding = descriptors(east, needed - short)
     assert finding.level is level
     if short:
         assert finding.remedy == (
@@ -87,7 +87,7 @@ def test_descriptors_for_all_streams(east: SiteConfig, short: int, level: Level)
 
 
 def test_descriptors_that_do_not_even_suffice_for_few_streams(east: SiteConfig) -> None:
-    (finding,) = descriptors(east, needed_descriptors(east, FEW_STREAMS) - 1)
+    finding = descriptors(east, needed_descriptors(east, FEW_STREAMS) - 1)
     assert finding.level is Level.PROBLEM
     assert f"LimitNOFILE={needed_descriptors(east, 1024)}" in finding.remedy
 
@@ -106,13 +106,13 @@ def only(findings: list[Finding]) -> Finding:
     ],
 )
 def test_a_core_and_more(facts: Processors, found: str) -> None:
-    finding = only(list(processors(facts)))
+    finding = processors(facts)
     assert finding.level is Level.OK
     assert finding.found == f"{found}the site uses one for its loop, and some of a second for disks"
 
 
 def test_less_than_a_core() -> None:
-    finding = only(list(processors(Processors(2, 0.5))))
+    finding = processors(Processors(2, 0.5))
     assert finding.level is Level.ATTENTION
     assert finding.found.startswith("2 cores, of which the control group allows the time of 0.5: the site carries")
     assert finding.remedy.startswith("allow two or more (CPUQuota=200% in the unit, --cpus 2 of a container)")
@@ -275,7 +275,7 @@ def test_a_store_that_this_user_may_not_look_at(west: SiteConfig) -> None:
 
 def test_history_is_kept_where_it_can_be_written(tmp_path: Path) -> None:
     for place in ("east-history.db", "missing/east-history.db"):
-        (finding,) = history(tmp_path / place, unwritable(tmp_path / place))
+        finding = history(tmp_path / place, unwritable(tmp_path / place))
         assert finding.level is (Level.ATTENTION if "missing" in place else Level.OK)
     assert "a restart forgets them" in finding.found
     assert "status.history" in finding.remedy
@@ -295,7 +295,7 @@ def test_history_on_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "there.db").touch()
     monkeypatch.setattr("os.statvfs", lambda path: SimpleNamespace(f_flag=0, f_bavail=255, f_frsize=4096))
     assert {unwritable(tmp_path / name) for name in ("there.db", "new.db")} == {"its disk is full"}
-    (finding,) = history(tmp_path / "new.db", "its disk is full")
+    finding = history(tmp_path / "new.db", "its disk is full")
     assert finding.level is Level.ATTENTION
 
 

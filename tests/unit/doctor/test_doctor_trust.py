@@ -26,14 +26,14 @@ CERTIFICATE = Certificate(
 )
 
 
-def judged(days: float) -> list[Finding]:
+def judged(days: float) -> Finding:
     """Of a certificate that ends in so many days."""
     facts = replace(CERTIFICATE, expires=NOW + timedelta(days=days))
-    return list(certificate("own certificate", facts, NOW, renewal("east")))
+    return certificate("own certificate", facts, NOW, renewal("east"))
 
 
 def test_a_certificate_that_lasts() -> None:
-    (finding,) = judged(31)
+    finding = judged(31)
     assert (finding.level, finding.remedy) == (Level.OK, "")
     assert finding.found == "east, SHA-256 00:01:02:03:04:05:06:07..., until 2026-12-22"
 
@@ -42,14 +42,14 @@ def test_a_certificate_that_lasts() -> None:
     ("days", "words"), [(29.5, "2026-12-21: that is in 29 days"), (0.9, "2026-11-22: that is in 21 h")]
 )
 def test_a_certificate_that_ends_soon(days: float, words: str) -> None:
-    (finding,) = judged(days)
+    finding = judged(days)
     assert finding.level is Level.ATTENTION
     assert finding.found.endswith(f"until {words}")
     assert "isthmus keygen --site east --out DIR --force on" in finding.remedy
 
 
 def test_one_that_has_ended() -> None:
-    (finding,) = judged(0)
+    finding = judged(0)
     assert finding.level is Level.PROBLEM
     assert finding.found.endswith("it has expired, and who shows it is refused")
     clock = "if the clock of this host is right (2026-11-21 12:00 UTC)"
@@ -57,14 +57,14 @@ def test_one_that_has_ended() -> None:
 
 
 def test_one_that_has_not_begun() -> None:
-    (finding,) = certificate("certificate of west", CERTIFICATE, CERTIFICATE.begins - timedelta(days=2), "")
+    finding = certificate("certificate of west", CERTIFICATE, CERTIFICATE.begins - timedelta(days=2), "")
     assert finding.level is Level.PROBLEM
     assert finding.found.endswith("it is not valid before 2026-11-20 12:00 UTC")
     assert finding.remedy == "see whether the clocks of both hosts are right (here 2026-11-18 12:00 UTC)"
 
 
 def test_a_ca_is_renewed_otherwise() -> None:
-    (finding,) = certificate("certificate of the CA", CERTIFICATE, NOW + timedelta(days=3640), CA_RENEWAL)
+    finding = certificate("certificate of the CA", CERTIFICATE, NOW + timedelta(days=3640), CA_RENEWAL)
     assert (finding.level, finding.remedy) == (Level.ATTENTION, CA_RENEWAL)
 
 
@@ -87,10 +87,10 @@ def test_a_pinned_certificate_for_another_name() -> None:
 
 def test_clocks() -> None:
     now = NOW.timestamp()
-    (right,) = clock(Clock(now, True, now))
+    right = clock(Clock(now, True, now))
     assert (right.level, right.found) == (Level.OK, "2026-11-21 12:00:00 UTC, synchronised")
     for unsure in (False, None):
-        (finding,) = clock(Clock(now, unsure, now))
+        finding = clock(Clock(now, unsure, now))
         assert finding.level is Level.ATTENTION
         assert "timedatectl set-ntp true" in finding.remedy
 
@@ -98,11 +98,11 @@ def test_clocks() -> None:
 @pytest.mark.parametrize("synchronised", [True, False, None])
 def test_a_clock_that_is_before_the_sites_own_files(synchronised: bool | None) -> None:
     now = NOW.timestamp()
-    (finding,) = clock(Clock(now, synchronised, now + 2 * 86400))
+    finding = clock(Clock(now, synchronised, now + 2 * 86400))
     assert finding.level is Level.PROBLEM
     assert finding.found.endswith("but the site's own files were written 2026-11-23 12:00 UTC")
     assert "timedatectl" in finding.remedy
-    (tolerated,) = clock(Clock(now, True, now + 600))
+    tolerated = clock(Clock(now, True, now + 600))
     assert tolerated.level is Level.OK
 
 

@@ -17,8 +17,7 @@ SMALL = replace(KERNEL, read=(4096, 131072, 6 << 20), write=(4096, 16384, 4 << 2
 
 
 def judged(kernel: Kernel, rate: float | None, round_trip: float | None) -> Finding:
-    (finding,) = buffers(kernel, rate, round_trip)
-    return finding
+    return buffers(kernel, rate, round_trip)
 
 
 def test_large_enough() -> None:
@@ -58,12 +57,12 @@ def test_as_many_lanes_as_the_line_needs_but_no_more_than_there_may_be(rate: flo
 def test_what_was_advised_is_enough() -> None:
     """Once it has been done, nothing is left to be done; where not even that is enough, it is said."""
     full = replace(KERNEL, read=(4096, 131072, BUFFER_MAX), write=(4096, 16384, BUFFER_MAX))
-    (done,) = buffers(full, 100 * GIGABIT, 0.1, 3)
+    done = buffers(full, 100 * GIGABIT, 0.1, 3)
     assert (done.level, done.remedy) == (Level.OK, "")
     assert done.found.endswith("one connection cannot fill such a line, but 3 lanes can")
-    (more,) = buffers(full, 100 * GIGABIT, 0.1, 2)
+    more = buffers(full, 100 * GIGABIT, 0.1, 2)
     assert (more.level, more.remedy) == (Level.ATTENTION, "set lanes in [tunnel] to 3 or more")
-    (most,) = buffers(full, 1000 * GIGABIT, 1.0, 64)
+    most = buffers(full, 1000 * GIGABIT, 1.0, 64)
     assert most.found.endswith("nor can 64, the most that there may be")
     assert (most.level, most.remedy) == (Level.ATTENTION, "none: not all of the line is used")
 
