@@ -1,16 +1,14 @@
-"""What history is made of: steps of time, each with sums of bytes, kept for every range in rings of a fixed length.
+"""What history is made of: steps of time, each with sums of bytes, of every range as many as it has.
 
 A step is a row of numbers (`COLUMNS`). One second's row is added to the open step of every range, so a coarser range
-needs no look at a finer one. A `Ring` is one range of one series (the site, a peer, a forward or export); `Book` has
-all of them.
+needs no look at a finer one. `Book` has them all, by series (the site, a peer, a forward or export) and range.
 """
 
 from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from proxy.observe.ranges import RANGES, Range
+from proxy.observe.ranges import RANGES
 
 SUMS = (
     "seconds",
@@ -73,42 +71,17 @@ def merge(one: Row, other: Row) -> Row:
     return array("d", [*sums, *map(max, one[_SUMS:], other[_SUMS:])])
 
 
-@dataclass(slots=True)
-class Ring:
-    """Steps of one range of one series, by number; at most as many as the range has."""
-
-    range: Range
-    rows: dict[int, Row] = field(default_factory=dict)
-
-    def add(self, number: int, row: Row) -> int | None:
-        """Add the row to that step; the number of the step that was dropped for it, if any.
-
-        The step that was begun first is dropped: so steps that lie in the future, since the clock was set back, go in
-        their turn.
-        """
-        former = self.rows.get(number)
-        if former is not None:
-            self.rows[number] = merge(former, row)
-            return None
-        self.rows[number] = row
-        if len(self.rows) <= self.range.steps:
-            return None
-        gone = next(iter(self.rows))
-        del self.rows[gone]
-        return gone
-
-
 class Book:
     """All series. Loop thread; `now` is the time of day, seconds since 1970."""
 
     def __init__(self) -> None:
-        self._rings: dict[str, dict[str, Ring]] = {}
+        self._rows: dict[str, dict[str, dict[int, Row]]] = {}  # by series, range and the step's number
         self._changed: set[Key] = set()  # only steps that are kept, so it is bounded though perhaps nobody asks
 
     @property
     def series(self) -> list[str]:
         """Their names."""
-        return list(self._rings)
+        return list(self._rows)
 
     def add(self, series: str, row: Row, now: float) -> None:
         """What a series did in the second that ends now, if it is kept."""
@@ -120,9 +93,9 @@ class Book:
 
     def begin(self, series: str) -> bool:
         """Keep such a series from now on; False if it is not kept, because there are SERIES_MAX others."""
-        if series not in self._rings and len(self._rings) < SERIES_MAX:
-            self._rings[series] = {name: Ring(kept) for name, kept in RANGES.items()}
-        return series in self._rings
+        if series not in self._rows and len(self._rows) < SERIES_MAX:
+            self._rows[series] = {name: {} for name in RANGES}
+        return series in self._rows
 
     def keep(self, wanted: Mapping[str, object]) -> list[str]:
         """Keep the series of those names from now on, as many as there is room for; returns these. A series that is not
@@ -132,35 +105,40 @@ class Book:
             if not self.begin(series) and (gone := next(former, None)) is not None:
                 self._forget(gone)
                 self.begin(series)
-        return [series for series in wanted if series in self._rings]
+        return [series for series in wanted if series in self._rows]
 
     def _forget(self, series: str) -> None:
-        del self._rings[series]
+        del self._rows[series]
         self._changed = {key for key in self._changed if key[1] != series}
 
     def restore(self, key: Key, row: Row) -> None:
         """A step of an earlier run, if its series has begun. They come in order, before any `add` of that time."""
         name, series, _ = key
-        if series in self._rings and name in RANGES:
+        if series in self._rows and name in RANGES:
             self._add(key, row)
 
     def take_changed(self) -> dict[Key, Row]:
         """Steps that have changed since this was last asked, to be written down."""
         keys, self._changed = self._changed, set()
-        found = ((key, self._rings[key[1]][key[0]].rows.get(key[2])) for key in keys)
+        found = ((key, self._rows[key[1]][key[0]].get(key[2])) for key in keys)
         return {key: row for key, row in found if row is not None}
 
     def steps(self, series: str, name: str, now: float) -> Iterator[tuple[float, Row | None]]:
         """When each step of a range ends, and its row, None if there is none; oldest first. Raises KeyError if there is
         no such range or series."""
         wanted = RANGES[name]
-        rows = self._rings[series][name].rows
+        rows = self._rows[series][name]
         last = int(now // wanted.step)
         for number in range(last - wanted.steps + 1, last + 1):
             yield float((number + 1) * wanted.step), rows.get(number)
 
     def _add(self, key: Key, row: Row) -> None:
+        """Add the row to that step. If there are too many then, the one that was begun first is dropped: so steps that
+        lie in the future, since the clock was set back, go in their turn."""
         name, series, number = key
-        gone = self._rings[series][name].add(number, row)
-        if gone is not None:
+        rows = self._rows[series][name]
+        rows[number] = merge(rows[number], row) if number in rows else row
+        if len(rows) > RANGES[name].steps:
+            gone = next(iter(rows))
+            del rows[gone]
             self._changed.discard((name, series, gone))
