@@ -28,17 +28,13 @@ class Journal:
         self._events: dict[int, Event] = {}
         """By number, which rises."""
         self._by_subject = Counter[str]()
-        self._number = 0
+        self.last = 0
+        """Number of the newest event; 0 before the first."""
         self.counts = Counter[str]()
         """Events by code, since the start, each repetition counted."""
         self._last: dict[tuple[str, str], Event] = {}
         """The last event of each subject, and of each code that floods."""
         self._listeners: list[Callable[[Event], None]] = []
-
-    @property
-    def last(self) -> int:
-        """Number of the newest event; 0 before the first."""
-        return self._number
 
     def listen(self, call: Callable[[Event], None]) -> None:
         """Call for each event from now on, also for one whose count has risen (with the number that it had)."""
@@ -49,8 +45,8 @@ class Journal:
         subject, words = printable(subject)[:WORDS_MAX], printable(words)[:WORDS_MAX]
         event = self._repeated(code, subject, words, now)
         if event is None:
-            self._number += 1
-            event = Event(self._number, now, code.code, code.severity, subject, words, remedy or code.remedy, 1)
+            self.last += 1
+            event = Event(self.last, now, code.code, code.severity, subject, words, remedy or code.remedy, 1)
             self._add(event)
         self.counts[code.code] += 1
         self._remember(code, event)
@@ -59,9 +55,9 @@ class Journal:
 
     def restore(self, events: Iterable[Event]) -> None:
         """Take in events of earlier runs, oldest first; numbers may be missing. Before the first `note`."""
-        assert not self._number
+        assert not self.last
         for event in events:
-            self._number = event.number
+            self.last = event.number
             self._add(event)
 
     def holds(self, number: int) -> bool:
@@ -71,7 +67,7 @@ class Journal:
     def after(self, number: int, limit: int) -> EventsAnswer:
         """Events with a greater number, the newest `limit` of them."""
         found = [event for event in self._events.values() if event.number > number][-limit:]
-        return EventsAnswer(next(iter(self._events), 0), self._number, found)
+        return EventsAnswer(next(iter(self._events), 0), self.last, found)
 
     def _add(self, event: Event) -> None:
         self._events[event.number] = event

@@ -14,8 +14,7 @@ def read(query: Mapping[str, str], parameters: tuple[Parameter, ...]) -> dict[st
     known = {parameter.name for parameter in parameters}
     for name in query:
         if name not in known:
-            words = f"write {', '.join(sorted(known))}" if known else "there are none here"
-            raise BadRequest(f"no such parameter: {name[:TEXT_MAX]!r}; {words}")
+            raise BadRequest(f"no such parameter: {name[:TEXT_MAX]!r}; write {', '.join(sorted(known))}")
     return {each.name: _value(query[each.name], each) if each.name in query else each.default for each in parameters}
 
 
