@@ -23,6 +23,7 @@ class Condition:
     """With the code behind it (EVENTS.md)."""
     words: Text
     since: str
+    """How long it has held."""
     remedy: Text
 
 
@@ -74,4 +75,4 @@ def _about(subject: str, told: dict[str, Any]) -> Text:
 
 
 def _since(value: Any, now: float) -> str:
-    return f"for {duration(now - value)}" if is_number(value) and value <= now else ""
+    return duration(now - value) if is_number(value) and value <= now else ""

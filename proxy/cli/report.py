@@ -98,7 +98,7 @@ def _health(health: list[Condition]) -> Table:
     table = headed_table("Health", "", "Since")
     for each in health:
         words = Text("\n").join([each.words, each.remedy]) if each.remedy else each.words
-        table.add_row(each.level, words, each.since.removeprefix("for "))
+        table.add_row(each.level, words, each.since)
     return table
 
 

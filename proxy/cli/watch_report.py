@@ -110,7 +110,7 @@ def _headline(status: dict[str, Any]) -> Text:
 def _health(answers: Answers, now: float, room: int) -> Iterator[Row]:
     """As many rows as it takes: the remedy stands at the end."""
     for each in conditions(answers["health"], answers["warnings"], now):
-        said = " ".join(filter(None, (str(each.words), each.since, str(each.remedy))))
+        said = " ".join(filter(None, (str(each.words), each.since and f"for {each.since}", str(each.remedy))))
         for at, line in enumerate(textwrap.wrap(said, room)):
             yield "" if at else each.level, line
 
