@@ -130,7 +130,7 @@ def _ask(ask: Ask, stage: int, following: int, keys: Keys) -> Keys:
         status = response.rest[16:18]
         if status[0]:
             raise LoginRefused(*status)
-        found |= decode_keys(response.data)
+        found.update(pairs(response.data))
         if response.flags & FINAL == onward & FINAL:
             return found
         keys = {}
@@ -149,13 +149,8 @@ def encode_keys(keys: Keys) -> bytes:
     return b"".join(f"{key}={value}\0".encode() for key, value in keys.items())
 
 
-def decode_keys(data: bytes | memoryview) -> dict[str, str]:
-    """Keys and values of a PDU's data; of a key that is repeated, the last value."""
-    return dict(pairs(data))
-
-
 def pairs(data: bytes | memoryview) -> Iterator[tuple[str, str]]:
-    """Every key with its value, in order, since answers to SendTargets repeat keys."""
+    """Every key of a PDU's data with its value, in order, since answers to SendTargets repeat keys."""
     for text in bytes(data).decode().split("\0"):
         key, equals, value = text.partition("=")
         if equals:
