@@ -159,7 +159,8 @@ def _send(connection: socket.socket, data: memoryview, offset: int, part: int, s
             rest = rest[size:]
             if not rest:
                 break
-            time.sleep(pause) if pause else None
+            if pause:
+                time.sleep(pause)
         if connection.recv(1) != DONE:
             raise LoadFailure("the sink did not say that it has everything")
 

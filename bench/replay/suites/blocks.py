@@ -85,17 +85,12 @@ def _measured(arrays: Arrays, writers: list[Writer], seconds: float, published: 
     return Outcome(figures, complaint=f"units {', '.join(map(str, wrong))} have other bytes" if wrong else "")
 
 
-def missing() -> str:
-    """Why nothing can be measured here, or nothing."""
-    return lacking(GROUNDS[-1])
-
-
 BLOCKS = Suite(
     "blocks",
     "Writes of 1 KiB to 1 MiB that wait for the far array",
     1 / 60,
     trials,
     report,
-    missing,
+    partial(lacking, GROUNDS[-1]),
     (ArrayFailure, WriterFailure),
 )
