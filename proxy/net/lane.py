@@ -81,6 +81,8 @@ class Lane(asyncio.BufferedProtocol):
     """These five exist only while `_transport` does: until TLS is up a connection should cost nothing."""
     _patience = READ_OVER
     """Frames that may still be skipped after CLOSE."""
+    _asked = 0.0
+    """When `get_buffer` was called, by the clock of the rounds: what comes between that and `buffer_updated` is TLS."""
     _waiting = False
     """The lane waits for its next round; nothing is read meanwhile."""
     certificate: tuple[bytes, dict[str, object]] = b"", {}
@@ -151,11 +153,13 @@ class Lane(asyncio.BufferedProtocol):
         self._transport = transport  # last: what precedes raises for want of a descriptor
 
     def get_buffer(self, sizehint: int) -> memoryview:
+        self._asked = self._rounds.now
         return self._reader.get_buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
         self._reader.received(nbytes)
         with self._rounds:
+            self._rounds.count_from(self._asked)  # with what TLS has taken: a record may have one byte
             if self._lost:
                 self._read_over()
             else:

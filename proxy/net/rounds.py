@@ -49,6 +49,15 @@ class Rounds:
                 self._await_next()
 
     @property
+    def now(self) -> float:
+        """The time, as it is counted here."""
+        return self._clock()
+
+    def count_from(self, began: float) -> None:
+        """The work of this `with` block, which is not nested, began at that time already."""
+        self._began = began
+
+    @property
     def over(self) -> bool:
         """True if the peer's time is used up: its other work has to `wait`."""
         return self._used + (self._clock() - self._began if self._depth else 0.0) >= LONGEST

@@ -215,6 +215,17 @@ def test_what_comes_when_other_lanes_have_used_up_the_round_waits_for_the_next(s
     assert (silent.owner.numbers, silent.reading) == ([1], True)
 
 
+def test_what_tls_takes_is_of_the_round(stage: Stage) -> None:
+    """Records of one byte: 256 KiB of them take 30 ms, and 8 MiB may come at once."""
+    frame = ping(1)
+    stage.lane.get_buffer(0)[: len(frame)] = frame
+    stage.owner.clock.now += LONGEST
+    stage.lane.buffer_updated(len(frame))
+    assert (stage.owner.numbers, stage.reading) == ([], False)
+    stage.loop.next_round()
+    assert (stage.owner.numbers, stage.reading) == ([1], True)
+
+
 def test_what_comes_with_hello_is_of_the_peers_round(silent: Stage) -> None:
     """Each of 200 lanes that came up at once had a round of its own for it, which took 1.3 s."""
     rounds = Rounds(silent.owner.clock)
