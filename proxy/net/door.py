@@ -114,6 +114,16 @@ class Door:
         else:
             self._refuse(lane.remote, reason)
 
+    def bars(self, lane: Lane) -> bool:
+        """Whether the peer whose certificate the lane showed is barred."""
+        peer = self._peer_of(lane)
+        return peer is not None and peer.bars(lane)
+
+    def flooded(self, lane: Lane, reason: str) -> None:
+        """Bar that peer."""
+        if (peer := self._peer_of(lane)) is not None:
+            peer.flooded(lane, reason)
+
     def _why_nobody(self, lane: Lane) -> str:
         """Why no peer takes the lane. It may show the certificate of a peer that was added to the site's file, of which
         the last reload could take over nothing but the certificates."""

@@ -5,6 +5,7 @@ import re
 import ssl
 from typing import Any, Self
 
+from proxy.bounded_tls import BoundedConnection
 from proxy.net.connecting import in_words
 
 LAST_WORDS = 1.0
@@ -40,12 +41,12 @@ class Handshake(ssl.SSLContext):
         """As SSLContext."""
         connection = self._shared.wrap_bio(incoming, outgoing, *args, **more)
         assert isinstance(connection, JudgedConnection)
-        connection.outgoing, connection.limit = outgoing, self._limit
+        connection.incoming, connection.outgoing, connection.limit = incoming, outgoing, self._limit
         self._connection = connection
         return connection
 
 
-class JudgedConnection(ssl.SSLObject):
+class JudgedConnection(BoundedConnection):
     """The SSLObject of contexts that tls.py makes: remembers why the handshake failed, and gets the alert sent."""
 
     outgoing: ssl.MemoryBIO

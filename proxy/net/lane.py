@@ -5,6 +5,7 @@ import socket
 from itertools import chain, groupby
 from typing import Protocol, cast
 
+from proxy.bounded_tls import Idle
 from proxy.net.handshake import explain, is_refusal
 from proxy.net.listener import name_of
 from proxy.net.outlet import Outlet
@@ -31,6 +32,7 @@ GRAIN_MIN = 16 << 10
 """Bytes: shorter batches compress badly."""
 _UNWANTED = CloseCode.NOT_A_PEER, CloseCode.WRONG_NAME, CloseCode.VERSION, CloseCode.SETTINGS
 _LEFT = "the other side closed the connection"
+_BARRED = "lately its TLS has brought too much that is no data; it is let in again a minute after that"
 _WRITE_HIGH = 512 << 10
 _WRITE_LOW = 128 << 10
 """Bytes that the transport may hold for the kernel. Only a second bound: `outlet` lets it have less than that."""
@@ -46,6 +48,12 @@ class LaneOwner(Protocol):
 
     def lost(self, lane: "Lane", reason: str) -> None:
         """The lane is gone; called once, and only if TLS had come up."""
+
+    def bars(self, lane: "Lane") -> bool:
+        """Whether the lane's other side is not let in for now. Asked when TLS has come up, before anything is read."""
+
+    def flooded(self, lane: "Lane", reason: str) -> None:
+        """The lane's TLS brought too much that is no data: bar its other side for a while."""
 
 
 class LanePeer(Protocol):
@@ -151,6 +159,8 @@ class Lane(asyncio.BufferedProtocol):
         self._unpaused = Unpaused(connection, self._connected_at)
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
         self._transport = transport  # last: what precedes raises for want of a descriptor
+        if self.owner.bars(self):
+            self.abort(_BARRED)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         self._asked = self._rounds.now
@@ -253,6 +263,8 @@ class Lane(asyncio.BufferedProtocol):
         return self._outlet.room(self._transport.get_write_buffer_size())
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if isinstance(exc, Idle):
+            self.owner.flooded(self, str(exc))
         self.unwanted = self.unwanted or is_refusal(exc)
         self._end(self.reason or (explain(exc) if exc else _LEFT))
         if self._transport is not None:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from proxy.bounded_tls import BARRED_SECONDS
 from proxy.config.model import Peer as PeerConfig
 from proxy.net.environment import Environment
 from proxy.net.lane import Lane
@@ -52,6 +53,7 @@ class Peer:
         self.farewell = ""
         """Why the peer ended in order, the last time that it did, in its own words; empty if it never did."""
         self._last_error = self._removed = ""
+        self._barred_until = float("-inf")
         self._over = False
         """This side has ended the tunnel, for good."""
         self.short_packets = False
@@ -141,6 +143,15 @@ class Peer:
         """The peer broke the protocol: tell it, and end the tunnel with all its streams."""
         log.error("peer %s broke the protocol, its streams are reset: %s", self.name, reason)
         self.end(CloseCode.PROTOCOL_ERROR, reason, ResetCode.PROTOCOL_ERROR)
+
+    def bars(self, lane: Lane) -> bool:
+        """Whether the peer is not let in for now."""
+        return self._loop.time() < self._barred_until
+
+    def flooded(self, lane: Lane, reason: str) -> None:
+        """A lane's TLS brought too much that is no data: bar the peer for a while, and end the tunnel."""
+        self._barred_until = self._loop.time() + BARRED_SECONDS
+        self.breach(reason)
 
     def end(self, code: CloseCode, reason: str, reset: ResetCode) -> None:
         """Close all lanes with that reason and reset all streams."""

@@ -16,8 +16,9 @@ from typing import Any
 from aiohttp import web
 
 from proxy.aside import DISK_SECONDS
+from proxy.bounded_tls import BARRED_SECONDS, BoundedConnection
 from proxy.descriptors import scaled
-from proxy.web.parties import Budget, party_of
+from proxy.web.parties import THIS_HOST, Budget, party_of
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +72,12 @@ class Visit:
     renewed: bool = False
     """What it was admitted by is no longer valid: the answer under way says that it is the last."""
 
+    @property
+    def flooded(self) -> bool:
+        """It was ended because its TLS brought too much that is no data."""
+        tls = self.transport.get_extra_info("ssl_object") if self.transport is not None else None
+        return isinstance(tls, BoundedConnection) and tls.flooded
+
 
 class Gate:
     """Loop thread."""
@@ -99,6 +106,8 @@ class Gate:
         self._accept = accept or self._loop.sock_accept
         secure = context() is not None
         self._budget = Budget(*((_BURST_TLS, _RATE_TLS) if secure else (_BURST, _RATE)))
+        self._barred: dict[str, float] = {}
+        """Strangers whose TLS brought too much that is no data, and until when they are not let in."""
         self._closed = False
 
     @property
@@ -166,7 +175,8 @@ class Gate:
         If need be an idle visit is ended: one of the same party if that has as many as it may, otherwise anybody's.
         """
         self._forget_gone()
-        if not self._budget.spend(party, self._loop.time()):
+        now = self._loop.time()
+        if self._barred.get(party, now) > now or not self._budget.spend(party, now):
             return False
         own = [visit for visit in self._visits if visit.party == party]
         if len(own) >= self._limits.of_a_party:
@@ -213,7 +223,18 @@ class Gate:
     def _forget_gone(self) -> None:
         """Forget visits that are over: admission failed, or the protocol has been told of the connection's end."""
         live = {id(handler) for handler in self._server.connections}
-        self._visits = [visit for visit in self._visits if visit.task is not None or id(visit.handler) in live]
+        left, self._visits = self._visits, []
+        for visit in left:
+            if visit.task is not None or id(visit.handler) in live:
+                self._visits.append(visit)
+            elif visit.flooded and visit.party != THIS_HOST:
+                self._bar(visit.party)
+
+    def _bar(self, party: str) -> None:
+        now = self._loop.time()
+        self._barred = {known: until for known, until in self._barred.items() if until > now}
+        self._barred[party] = now + BARRED_SECONDS
+        log.warning("%s is not let in for a minute: its TLS brought too much that is no data", party)
 
 
 def _end(visit: Visit) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from proxy.aside import DISK_SECONDS, UNANSWERED, aside
+from proxy.bounded_tls import BoundedContext
 from proxy.errors import ExitCode, OperatorError
 from proxy.identity import read_token
 from proxy.web.routes import Right
@@ -90,7 +91,7 @@ def _same(token: bytes, wanted: bytes) -> bool:
 def _context(settings: Settings) -> ssl.SSLContext | None:
     if settings.certificate is None or settings.key is None:
         return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context = BoundedContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     try:
         context.load_cert_chain(settings.certificate, settings.key, password=lambda: "")

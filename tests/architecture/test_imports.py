@@ -17,6 +17,9 @@ OURS = ("bench", "dedupstore", "proxy")
 # descriptors stand below everything; they import nothing of ours.
 LEAVES = {f"proxy.{name}" for name in ("aside", "descriptors", "errors", "figures", "files", "hosts", "text")}
 
+# Both listeners need it; whoever feeds bytes by hand does not.
+TLS = {"proxy.bounded_tls"}
+
 MAY_IMPORT = {
     # The store is a library of its own: it can be used, tested and replaced without the proxy.
     "dedupstore": {"dedupstore"},
@@ -28,7 +31,7 @@ MAY_IMPORT = {
     # Figures are plain values; whoever counts imports them, they import nobody who counts.
     "proxy.observe": {"proxy.observe", "proxy.plan"} | LEAVES,
     # Pages read snapshots, so no request can touch a tunnel; who asks is judged by a token.
-    "proxy.web": {"proxy.web", "proxy.observe", "proxy.identity"} | LEAVES,
+    "proxy.web": {"proxy.web", "proxy.observe", "proxy.identity"} | TLS | LEAVES,
     # A thread that writes down what is counted: it knows who counts as little as the event loop.
     "proxy.history": {"proxy.history", "proxy.observe"} | LEAVES,
     # Arithmetic about lines: anybody may use it, it needs nobody.
@@ -52,6 +55,7 @@ MAY_IMPORT = {
         "proxy.log",
         "dedupstore",
     }
+    | TLS
     | LEAVES,
     # Settings, keys and logs are read by all of the above, so they may know none of them; checking settings means
     # looking into the certificates and keys that they name.
@@ -62,6 +66,7 @@ MAY_IMPORT = {
     # A new site's files are written for the configuration to read, and checked by it.
     "proxy.setup": {"proxy.setup", "proxy.config", "proxy.identity"} | LEAVES,
     "proxy.aside": {"proxy.aside"},
+    "proxy.bounded_tls": {"proxy.bounded_tls"},
     "proxy.descriptors": {"proxy.descriptors"},
     "proxy.hosts": {"proxy.hosts"},
     "proxy.errors": {"proxy.errors"},
@@ -80,7 +85,7 @@ MEASUREMENTS = tuple(
 
 EVENT_LOOP = {"asyncio", "ssl", "socket", "uvloop", "socketserver", "selectors", "aiohttp"}
 """What makes code depend on an event loop or a peer; only these may import it, so that all else is tested without."""
-MAY_KNOW_THE_EVENT_LOOP = ("proxy.net", "proxy.web", "bench")
+MAY_KNOW_THE_EVENT_LOOP = ("proxy.net", "proxy.web", "proxy.bounded_tls", "bench")
 
 
 def name_of(path: Path) -> str:

@@ -53,6 +53,12 @@ class Owner:
     def lost(self, lane: Lane, reason: str) -> None:
         self.gone.set()
 
+    def bars(self, lane: Lane) -> bool:
+        return False
+
+    def flooded(self, lane: Lane, reason: str) -> None:
+        raise AssertionError(reason)
+
 
 class OpenLane(Lane):
     """HELLOs count as exchanged."""

@@ -27,6 +27,12 @@ class Owner:
     def lost(self, lane: Lane, reason: str) -> None:
         self.shown, self.reason = lane.certificate, reason
 
+    def bars(self, lane: Lane) -> bool:
+        return False
+
+    def flooded(self, lane: Lane, reason: str) -> None:
+        raise AssertionError(reason)
+
 
 @dataclass
 class Dialled:

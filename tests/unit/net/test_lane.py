@@ -1,6 +1,7 @@
 """A lane gives its owner frames as long as there is time for them, and leaves none behind."""
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,6 +9,7 @@ from unittest.mock import MagicMock, call
 
 import pytest
 
+from proxy.bounded_tls import Idle
 from proxy.net import lane as lanes
 from proxy.net.lane import LONG, READ_OVER, Lane
 from proxy.net.rounds import LONGEST, Rounds
@@ -35,6 +37,8 @@ class Owner:
     broken: str = ""
     reason: str = ""
     needless: bool | None = None
+    flood: str = ""
+    barred: bool = False
     then: Callable[[], None] = field(default=lambda: None)
     hello: Callable[[Lane, Hello], None] = field(default_factory=MagicMock)
 
@@ -56,6 +60,12 @@ class Owner:
 
     def lost(self, lane: Lane, reason: str) -> None:
         self.reason, self.needless = reason, lane.needless
+
+    def bars(self, lane: Lane) -> bool:
+        return self.barred
+
+    def flooded(self, lane: Lane, reason: str) -> None:
+        self.flood = reason
 
 
 @dataclass
@@ -236,6 +246,18 @@ def test_what_comes_with_hello_is_of_the_peers_round(silent: Stage) -> None:
     assert (silent.owner.numbers, silent.reading) == ([], False)
     silent.loop.next_round()
     assert (silent.owner.numbers, silent.reading) == ([1], True)
+
+
+def test_who_is_barred_is_not_read(silent: Stage) -> None:
+    silent.owner.barred = True
+    silent.lane.connection_made(silent.transport)
+    silent.transport.abort.assert_called_once_with()
+    assert "no data" in silent.owner.reason
+
+
+def test_its_owner_hears_of_messages_of_tls_that_are_no_data(stage: Stage) -> None:
+    stage.lane.connection_lost(Idle(ssl.SSL_ERROR_SSL, "too many"))
+    assert stage.owner.flood == "too many"
 
 
 def test_one_that_answers_nothing_is_closed_ten_seconds_after_it_was_connected(silent: Stage) -> None:

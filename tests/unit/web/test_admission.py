@@ -90,3 +90,47 @@ def test_the_end_meets_an_admission(
 
     play(scene)
     assert not caplog.records
+
+
+async def say_half_a_record(stage: Stage) -> None:
+    """Until the listener ends it: what has come is no data yet."""
+    assert stage.context is not None
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = stage.context.wrap_bio(incoming, outgoing, server_hostname="localhost")
+    reader, writer = await asyncio.open_connection(*stage.address)
+    while True:
+        try:
+            tls.do_handshake()
+            break
+        except ssl.SSLWantReadError:
+            writer.write(outgoing.read())
+            incoming.write(await reader.read(1 << 16))
+    tls.write(bytes(5000))
+    writer.write(outgoing.read()[:-1])
+    with suppress(ConnectionError):
+        await asyncio.wait_for(reader.read(-1), PATIENCE)
+    writer.close()
+
+
+def test_a_stranger_whose_tls_brings_no_data_is_not_let_in_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Updates of keys, of 27 bytes each, kept the loop from everything else for as long as they came: one needs neither
+    a token nor a certificate for that."""
+    make(tmp_path / "listener", "localhost")
+    certificate = tmp_path / "listener.crt"
+    parties = iter(["192.0.2.1", "192.0.2.1", "192.0.2.2"])
+    monkeypatch.setattr("proxy.web.gate.party_of", lambda address: next(parties))
+    monkeypatch.setattr("proxy.bounded_tls.IDLE_MAX", 1000)
+
+    async def scene() -> None:
+        chosen: dict[str, Any] = {"context": trusting(certificate), "certificate": certificate}
+        async with listening(**chosen, key=tmp_path / "listener.key") as stage:
+            await say_half_a_record(stage)
+            await eventually(lambda: gate_of(stage).visits == 0)
+            with pytest.raises((ConnectionError, ssl.SSLError)):
+                await stage.connect()
+            assert (await stage.ask("/healthz")).status == 200
+
+    play(scene)
+    assert "192.0.2.1 is not let in for a minute" in caplog.text
