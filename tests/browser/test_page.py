@@ -54,16 +54,19 @@ def test_nothing_scrolls_sideways_on_a_phone(stage: Stage, window: OpenWindow) -
 @pytest.mark.parametrize("width", [1400, 900, 870, 860])
 def test_nothing_is_cut_or_torn_on_half_a_screen(stage: Stage, window: OpenWindow, width: int) -> None:
     """Shares left their panel, times of day were broken between their digits, and names stood letter under letter."""
+    name = "branch-office-01.replication.storage.example"
+    stage.scene.events.append(replace(stage.scene.events[-1], number=5, subject=f"peer {name}", words=name * 9))
     page = window(stage.url, width=width)
     page.until_shown()
-    page.until_text("#events-table", "IST-102")
+    page.until_text("#events-table", "branch-office")
     cut = """[...document.querySelectorAll('.panel, .panel > *')]
         .filter((one) => !one.matches('.unseen') && one.scrollWidth > one.clientWidth)
         .map((one) => `${one.textContent.slice(0, 40)}: ${one.scrollWidth} > ${one.clientWidth}`)"""
     torn = """[...document.querySelectorAll('#ladder tbody th > span')]
         .filter((one) => one.offsetHeight > 3.2 * parseFloat(getComputedStyle(one).fontSize))
         .map((one) => one.textContent)"""
-    broken = "[...document.querySelectorAll('.whole > span')].filter((one) => one.getClientRects().length > 1).length"
+    broken = """[...document.querySelectorAll('.whole > span, [data-label=Code] > span')]
+        .filter((one) => one.getClientRects().length > 1).length"""
     assert page.page.evaluate(cut) == []
     assert page.page.evaluate(torn) == []
     assert page.page.evaluate(broken) == 0
@@ -100,7 +103,7 @@ def test_a_reason_that_two_peers_or_lanes_have_is_told_of_each(stage: Stage, win
 
     silent = scene.reason("IST-106", Level.DEGRADED, "nothing is heard on it", "see its line")
     west, north = stage.scene.health.peers
-    lanes = [replace(lane, reasons=[silent]) for lane in west.tunnel.lanes]
+    lanes = [replace(scene.lane(number), reasons=[silent]) for number in (1, 2, 3)]
     peers = [
         replace(peer, reasons=[], tunnel=replace(west.tunnel, reasons=[flaps(peer.name)], lanes=lanes))
         for peer in (west, north)

@@ -25,7 +25,7 @@ export class Events {
       [
         { name: "When", whole: true, value: (row) => moment(row.time) },
         { name: "Severity", draw: (cell, row) => badge(cell, row.severity, row.severity) },
-        { name: "Code", value: (row) => row.code },
+        { name: "Code", whole: true, value: (row) => row.code },
         { name: "About", value: (row) => row.subject },
         {
           name: "What happened, and what to do",
