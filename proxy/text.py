@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Sequence
 
 
 def printable(text: str) -> str:
@@ -19,6 +20,12 @@ def introduced(subject: str, words: str) -> str:
     *kind, name = subject.split(" ")
     named = {word.strip(".") for word in re.split(r"[^\w.-]+", words)}
     return words if len(kind) < 2 and name in named else f"{subject}: {words}"
+
+
+def likewise(kind: str, names: Sequence[object]) -> str:
+    """What ends words about one of a kind that are as true of these others, if there are any."""
+    plural = "s" if len(names) > 1 else ""
+    return f"; likewise {kind}{plural} {', '.join(map(str, names))}" if names else ""
 
 
 def typed(*words: object) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from proxy.cli.cells import as_dict, as_dicts, duration, is_number, number, plain
-from proxy.text import introduced
+from proxy.text import introduced, likewise
 
 LEVELS = {"healthy": "green", "attention": "yellow", "degraded": "dark_orange", "critical": "bold red"}
 
@@ -33,9 +33,9 @@ def conditions(health: dict[str, Any], warnings: dict[str, Any], now: float) -> 
     `now`: seconds since 1970.
     """
     reasons = list(_reasons(health))
-    yield _condition(health.get("level"), health, _summary(health, [reason for _, reason in reasons]), now)
-    for subject, reason in reasons:
-        yield _condition(reason.get("level"), reason, _about(subject, reason), now)
+    yield _condition(health.get("level"), health, _summary(health, [reason for _, reason, _ in reasons]), now)
+    for subject, reason, others in reasons:
+        yield _condition(reason.get("level"), reason, _about(subject, reason) + likewise("lane", others), now)
     for warning in as_dicts(warnings.get("warnings")):
         yield _condition("warning", warning, _about(str(plain(warning.get("subject"))), warning), now)
 
@@ -48,15 +48,37 @@ def _summary(health: dict[str, Any], reasons: list[dict[str, Any]]) -> Text:
     return Text(f"because of {', '.join(codes)}") if told and codes else words
 
 
-def _reasons(health: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """All reasons of the health ladder, each with what it is about."""
-    steps = [("site", health), ("store", as_dict(health.get("store")))]
+Told = tuple[str, dict[str, Any], list[str]]
+"""What a reason is about, the reason, and which other lanes have it as well."""
+
+
+def _reasons(health: dict[str, Any]) -> Iterator[Told]:
+    """All reasons of the health ladder."""
+    yield from _of("site", health)
+    yield from _of("store", as_dict(health.get("store")))
     for peer in as_dicts(health.get("peers")):
         name, tunnel = f"peer {plain(peer.get('name'))}", as_dict(peer.get("tunnel"))
-        steps += [(name, peer), (name, tunnel)]
-        steps += [(f"lane {number(lane.get('number'))} of {name}", lane) for lane in as_dicts(tunnel.get("lanes"))]
-    for subject, step in steps:
-        yield from ((subject, reason) for reason in as_dicts(step.get("reasons")))
+        yield from _of(name, peer)
+        yield from _of(name, tunnel)
+        yield from _of_lanes(name, tunnel)
+
+
+def _of(subject: str, step: dict[str, Any]) -> Iterator[Told]:
+    return ((subject, reason, []) for reason in as_dicts(step.get("reasons")))
+
+
+def _of_lanes(peer: str, tunnel: dict[str, Any]) -> Iterator[Told]:
+    """Lanes that have the same fault at once are told together, as in events: a tunnel may have a hundred."""
+    found: dict[tuple[str, str], Told] = {}
+    for lane in as_dicts(tunnel.get("lanes")):
+        name = number(lane.get("number"))
+        for reason in as_dicts(lane.get("reasons")):
+            kind = str(reason.get("code")), str(reason.get("level"))
+            if kind in found:
+                found[kind][2].append(name)
+            else:
+                found[kind] = f"lane {name} of {peer}", reason, []
+    yield from found.values()
 
 
 def _condition(level: Any, told: dict[str, Any], words: Text, now: float) -> Condition:

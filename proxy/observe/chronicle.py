@@ -11,6 +11,7 @@ from proxy.observe.journal import Journal
 from proxy.observe.snapshot import PeerStatus, Snapshot
 from proxy.observe.trend import A_MINUTE
 from proxy.observe.wording import number_of_streams
+from proxy.text import likewise
 
 _TOLD_ELSEWHERE = {code.code for code in (codes.TUNNEL_DOWN, codes.PEER_ENDED, codes.DRAINING, codes.RELOAD_FAILED)}
 """Reasons that `_conditions` makes no event of: it would miss those that last less than a second. The tunnel's come
@@ -142,6 +143,5 @@ def _of_lanes(peer: PeerHealth) -> Iterator[Reason]:
         for reason in lane.reasons:
             found.setdefault((reason.code, reason.level), []).append((lane.number, reason))
     for (number, reason), *others in found.values():
-        numbers = ", ".join(str(other) for other, _ in others)
-        likewise = f"; likewise lane{'s' * (len(others) > 1)} {numbers}" if others else ""
-        yield replace(reason, words=f"lane {number}: {reason.words}{likewise}")
+        others_too = likewise("lane", [other for other, _ in others])
+        yield replace(reason, words=f"lane {number}: {reason.words}{others_too}")

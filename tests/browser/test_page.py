@@ -112,10 +112,8 @@ def test_a_reason_that_two_peers_or_lanes_have_is_told_of_each(stage: Stage, win
     page = window(stage.url)
     page.until_text("#reasons", "north")
     assert page.texts("#reasons .words") == [
-        "Lane 1 to west: nothing is heard on it",
-        "Lane 2 to west: nothing is heard on it",
-        "Lane 1 to north: nothing is heard on it",
-        "Lane 2 to north: nothing is heard on it",
+        "Lane 1 to west: nothing is heard on it; likewise lanes 2, 3",
+        "Lane 1 to north: nothing is heard on it; likewise lanes 2, 3",
         "The tunnel to west was lost 4 times in ten minutes",
         "The tunnel to north was lost 4 times in ten minutes",
     ]

@@ -70,6 +70,18 @@ def test_the_worst_reason_is_told_once() -> None:
     assert ["critical", "because of IST-305, IST-102", "1 min 0 s"] in rows(text)
 
 
+def test_lanes_that_have_the_same_fault_are_told_together() -> None:
+    """In an outage all of a tunnel's lanes have it, and there may be a hundred."""
+    silent = {"code": "IST-106", "level": "degraded", "words": "nothing is heard on it"}
+    lossy = {"code": "IST-107", "level": "attention", "words": "9.0% had to be sent again"}
+    lanes = [{"number": number, "reasons": [silent]} for number in (1, 2, 7)] + [{"number": 8, "reasons": [lossy]}]
+    found = rows(shown(STATUS, health={"peers": [{"name": name, "tunnel": {"lanes": lanes}} for name in ("a", "b")]}))
+    for name in ("a", "b"):
+        assert ["degraded IST-106", f"lane 1 of peer {name}: nothing is heard on it; likewise lanes 2, 7"] in found
+        assert ["attention IST-107", f"lane 8 of peer {name}: 9.0% had to be sent again"] in found
+    assert sum("IST-106" in row[0] for row in found) == 2
+
+
 def test_an_alarm_that_is_a_reason_is_told_once() -> None:
     (alarm,) = STATUS["alarms"]
     reason = {"code": "IST-301", "level": "degraded", "words": alarm}

@@ -98,18 +98,26 @@ function streamsOf(number) {
   return `${count(number)} ${number === 1 ? "stream" : "streams"}`;
 }
 
-/** All reasons of the ladder, the worst first. */
+/** All reasons of the ladder, the worst first. Lanes with the same fault at once are told together, as in events. */
 function gather(health) {
-  const found = steps(health).flatMap((step) => list(step.reasons).map((reason) => noteOf(step, reason)));
-  return found.sort((one, other) => LEVELS.indexOf(other.level) - LEVELS.indexOf(one.level));
+  const found = new Map();
+  for (const step of steps(health)) {
+    for (const reason of list(step.reasons)) {
+      const kind = step.lane ? `${step.to} ${reason.code} ${reason.level}` : found.size;
+      if (found.has(kind)) found.get(kind).others.push(step.lane);
+      else found.set(kind, { step, reason, others: [] });
+    }
+  }
+  return [...found.values()].map(noteOf).sort((one, other) => LEVELS.indexOf(other.level) - LEVELS.indexOf(one.level));
 }
 
-function noteOf({ key, about }, reason) {
+function noteOf({ step: { key, about }, reason, others }) {
+  const likewise = others.length ? `; likewise ${others.length > 1 ? "lanes" : "lane"} ${others.join(", ")}` : "";
   return {
     key: `${key} ${reason.code}`,
     level: reason.level,
     badge: levelWord(reason.level),
-    words: introduced(about, reason.words),
+    words: introduced(about, reason.words) + likewise,
     remedy: reason.remedy,
     about: `${reason.code}, since ${moment(reason.since)}`,
   };
@@ -148,6 +156,8 @@ function laneRow(peer, lane) {
   return {
     key: `lane ${peer.name} ${lane.number}`,
     depth: 2,
+    lane: lane.number,
+    to: peer.name,
     name: `Lane ${lane.number}`,
     about: `lane ${lane.number} to ${peer.name}`,
     under: `${lane.remote}, ${lane.congestion_control || DASH}${marked}`,
