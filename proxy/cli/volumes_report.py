@@ -27,7 +27,7 @@ def volumes_table(peers: list[dict[str, Any]]) -> Table:
         used = [volume for volume in as_dicts(peer.get("volumes")) if any(_accesses(volume))]
         hidden += max(0, len(used) - MOST_VOLUMES)
         for volume in used[:MOST_VOLUMES]:
-            for row in _rows(volume):
+            for row in _rows(volume, _whose(peer, peers)):
                 table.add_row(*row)
     table.caption = f"and {hidden} more: --json shows all" if hidden else None
     return table
@@ -35,7 +35,9 @@ def volumes_table(peers: list[dict[str, Any]]) -> Table:
 
 def volume_rows(peers: list[dict[str, Any]]) -> list[tuple[Text | str, ...]]:
     """The same rows, of all volumes and peers, in the order of the status."""
-    return [row for peer in peers for volume in as_dicts(peer.get("volumes")) for row in _rows(volume)]
+    return [
+        row for peer in peers for volume in as_dicts(peer.get("volumes")) for row in _rows(volume, _whose(peer, peers))
+    ]
 
 
 def advice_table(peers: list[dict[str, Any]]) -> Table:
@@ -48,6 +50,11 @@ def advice_table(peers: list[dict[str, Any]]) -> Table:
     return table
 
 
+def _whose(peer: dict[str, Any], peers: list[dict[str, Any]]) -> str:
+    """What is added to the name of a share where there are several peers: all of them may reach one export."""
+    return f", peer {plain(peer.get('name'))}" if len(peers) > 1 else ""
+
+
 def _accesses(volume: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Reads and writes, where there were any."""
     for access in ("reads", "writes"):
@@ -56,10 +63,10 @@ def _accesses(volume: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield access, commands
 
 
-def _rows(volume: dict[str, Any]) -> Iterator[tuple[Text | str, ...]]:
+def _rows(volume: dict[str, Any], whose: str) -> Iterator[tuple[Text | str, ...]]:
     under_way = f"{number(volume.get('outstanding'))}, most {number(volume.get('outstanding_peak'))}"
     name = plain(" ".join(str(part) for part in (volume.get("target"), volume.get("unit")) if part) or None)
-    by = plain(volume.get("share") or None)
+    by = plain(f"{volume['share']}{whose}" if volume.get("share") else None)
     for access, commands in _accesses(volume):
         count, moved = commands.get("commands"), commands.get("bytes")
         seconds = as_dict(commands.get("seconds"))

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy.cli.report import report
-from proxy.cli.volumes_report import MOST_VOLUMES
+from proxy.cli.volumes_report import MOST_VOLUMES, volume_rows
 from tests.unit.cli.statuses import anything, rendered, rows
 
 KiB = 1 << 10
@@ -52,6 +52,13 @@ def test_a_row_for_reads_and_one_for_writes() -> None:
     assert first[3:7] == ["1, 7 failed", "512 B", "512 B", "99%"]
     assert ["writes", "100", "6.25 MiB", "64 KiB", "99%", "1.5 ms", "2.05 s"] in found
     assert "3, most 16" in shown(PEER)
+
+
+def test_volumes_of_an_export_that_several_peers_reach_are_told_apart() -> None:
+    peers = [PEER | {"name": name, "volumes": [VOLUME | {"share": "export array"}]} for name in ("east", "south")]
+    by = [row[1] for row in rows(shown(*peers)) if "writes" in row]
+    assert by == ["export array, peer east", "export array, peer south"]
+    assert [str(row[1]) for row in volume_rows(peers)] == by
 
 
 def test_in_80_columns_a_name_takes_a_few_lines_and_no_figure_is_broken() -> None:
