@@ -16,6 +16,9 @@ from proxy.setup.admission import Admitted, admit
 from proxy.setup.invitation import Invitation, decode, encode
 from proxy.text import printable, typed
 
+OTHER = "OTHER"
+"""Stands for the name of the site that a line is for, where the file does not say it."""
+
 
 def run(line: str, config: Path, replace: bool) -> None:
     """Put the site that the line describes into the file, and say what was changed. Raises OperatorError."""
@@ -46,10 +49,12 @@ def invite(config: Path, reach: str | None) -> None:
     wrong = f"{listen} (tunnel.listen) is no address that another site could dial"
     address = read_reach(reach) if reach is not None else dialled_at(listen, wrong)
     line = invitation_line(site.site.name, address, site.identity.certificate)
-    peer = site.peers[0].name if len(site.peers) == 1 else "OTHER"
+    peer = site.peers[0].name if len(site.peers) == 1 else OTHER
     say(f"isthmus pair {line} {peer}.toml")
     shown = identity.show_fingerprint(identity.fingerprint(site.identity.certificate))
     say(f"SHA-256 {shown}: has to be what the other host shows", err=True)
+    if len(site.peers) != 1:
+        say(f"Put the other site's name in place of {OTHER}.", err=True)
 
 
 def dialled_at(listen: Address | None, wrong: str) -> Address | None:

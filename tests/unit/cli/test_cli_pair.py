@@ -350,6 +350,17 @@ def test_the_line_can_be_had_again(isthmus: Isthmus, tmp_path: Path, hosts: dict
         assert (shown.exit_code, shown.stdout) == (ExitCode.USAGE, "")
 
 
+def test_a_line_for_which_of_many_sites_says_what_to_put_into_it(
+    isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]
+) -> None:
+    config = tmp_path / "east" / "east.toml"
+    assert "OTHER" not in isthmus("invite", config).stderr
+    config.write_text(config.read_text() + '[[peer]]\nname = "south"\ncertificate = "south.crt"\n')
+    shown = isthmus("invite", config)
+    assert shown.stdout == f"isthmus pair {hosts['east']} OTHER.toml\n"
+    assert "the other site's name in place of OTHER" in shown.stderr
+
+
 def test_a_read_only_file_system(
     isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
