@@ -86,6 +86,18 @@ def test_the_longest_names_fit_on_a_phone(stage: Stage, window: OpenWindow, widt
     assert page.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_the_links_at_the_top_lead_to_the_sections_on_a_phone_too(stage: Stage, window: OpenWindow) -> None:
+    page = window(stage.url, width=390)
+    page.until_shown()
+    page.page.get_by_role("link", name="Events").press("Enter")
+    page.until(
+        """() => {
+            const title = document.querySelector('#events-title').getBoundingClientRect();
+            return title.top >= document.querySelector('.top').offsetHeight && title.bottom <= innerHeight;
+        }"""
+    )
+
+
 def test_it_says_what_is_wrong_and_what_to_do(stage: Stage, window: OpenWindow) -> None:
     page = window(stage.url)
     page.until_text("#verdict-level", "Replication is degraded")
