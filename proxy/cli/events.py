@@ -57,21 +57,27 @@ def run(config: Path, since: str | None, follow: bool, as_json: bool) -> None:
 
 
 def kept_events(site: SiteConfig, most: int) -> list[dict[str, Any]]:
-    """The `most` newest events in the file of a site that does not run. Raises as `read_events`."""
-    return [asdict(event) for event in read_events(history_of(site), site.site.name, most)]
+    """The `most` newest events in the file of a site that does not run. Raises FileNotFoundError if there is none, and
+    OperatorError if it cannot be read, or is another site's."""
+    path = history_of(site)
+    try:
+        return [asdict(event) for event in read_events(path, site.site.name, most)]
+    except FileNotFoundError:
+        raise
+    except (OSError, sqlite3.Error, ValueError) as error:
+        raise OperatorError(_why_unread(path, site.site.name, error)) from None
 
 
 def _kept(site: SiteConfig, begin: float | None) -> tuple[list[dict[str, Any]], str]:
     """The events in the site's file from then on (None: the latest), and what to tell about that file: nothing if there
     is none, or it has no such event."""
-    path = history_of(site)
     try:
         events = _since(kept_events(site, LATEST if begin is None else EVENTS_MAX), begin)
     except FileNotFoundError:
         return [], ""
-    except (OSError, sqlite3.Error, ValueError) as error:
-        return [], _why_unread(path, site.site.name, error)
-    return events, f"the events above are what it kept in {path}" if events else ""
+    except OperatorError as error:
+        return [], error.message
+    return events, f"the events above are what it kept in {history_of(site)}" if events else ""
 
 
 def _why_unread(path: Path, site: str, error: Exception) -> str:
@@ -79,7 +85,8 @@ def _why_unread(path: Path, site: str, error: Exception) -> str:
         return f"what it kept in {path} this user may not read: run this as the site's user, or as root"
     if wrong := why_not_of(path, site):
         return f"{wrong}: see status.history"
-    return f"what it kept in {path} cannot be read: {printable(str(error))}"
+    why = getattr(error, "strerror", None) or str(error)
+    return f"what it kept in {path} cannot be read: {printable(why)}"
 
 
 def _forbidden(path: Path) -> bool:

@@ -78,9 +78,9 @@ def _reason(error: Exception) -> str:
     """The error in words for an operator; only one that nobody foresaw is shown with the name of its class."""
     if isinstance(error, OperatorError):
         return error.message
-    if isinstance(error, OSError) and error.filename and error.strerror:
-        return f"{error.filename}: {error.strerror}"
-    return f"{type(error).__name__}: {error}"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return f"{type(error).__name__}: {error} (a defect of Isthmus: please report it)"
 
 
 def run(config: Path, output: Path | None) -> None:

@@ -1,5 +1,6 @@
 """`isthmus support-bundle`: what is in it, what never is, and that it is made whatever is broken."""
 
+import errno
 import json
 import os
 import stat
@@ -106,6 +107,32 @@ def test_of_a_site_that_is_down(isthmus: Isthmus, pair: Path, bundle: Path) -> N
     assert "status.json: missing: no status of site east" in found["contents.txt"].decode()
     assert "status.json: missing: no status of site east" in shown.stdout
     assert f"events.json: missing: {pair / 'east-history.db'}: No such file or directory" in shown.stdout
+
+
+def test_of_a_site_whose_history_is_no_history(isthmus: Isthmus, pair: Path, bundle: Path) -> None:
+    """It was told in the words of a database: DatabaseError."""
+    (kept := pair / "east-history.db").write_bytes(b"accounts")
+    shown = isthmus("support-bundle", pair / "east.toml", "-o", bundle)
+    words = f"{kept} holds something else than the history of a site, and is left as it is: see status.history"
+    assert f"events.json: missing: {words}\n" in shown.stdout
+
+
+def test_of_a_disk_that_gives_an_error(
+    isthmus: Isthmus, pair: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it reads, no file is named any more. What only a defect can raise is told as one."""
+
+    def fail(path: Path, most: int) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def err() -> str:
+        raise KeyError("none")
+
+    monkeypatch.setattr("proxy.cli.support_bundle.read", fail)
+    monkeypatch.setattr("platform.platform", err)
+    shown = isthmus("support-bundle", pair / "east.toml", "-o", bundle).stdout
+    assert "configuration.toml: missing: Input/output error\n" in shown
+    assert "versions.txt: missing: KeyError: 'none' (a defect of Isthmus: please report it)\n" in shown
 
 
 def test_where_the_log_may_be_is_said_if_it_is_not_found(
