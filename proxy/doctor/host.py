@@ -89,6 +89,10 @@ def _unwritable(path: Path) -> str:
     there = present(path)
     if there and not path.is_file():
         return f"it is {kind(path.stat().st_mode)}"
+    if not there and path.is_symlink():
+        path = Path(os.path.realpath(path))  # where the file would be made
+        if path.is_symlink():
+            return "it is a symbolic link that leads back to itself"
     if not path.parent.is_dir():
         return f"{path.parent} is no directory"
     disk = os.statvfs(path.parent)

@@ -283,6 +283,18 @@ def test_history_is_kept_where_it_can_be_written(tmp_path: Path) -> None:
     assert unwritable(tmp_path / "directory") == "it is a directory"
 
 
+def test_history_behind_a_link(tmp_path: Path) -> None:
+    """Where the site could not make it, all was said to be fine: as where a disk is not mounted."""
+    kept = tmp_path / "east-history.db"
+    disk = tmp_path / "disk"
+    kept.symlink_to(disk / "east-history.db")
+    assert unwritable(kept) == f"{disk} is no directory"
+    disk.mkdir()
+    assert unwritable(kept) == ""
+    (disk / "east-history.db").symlink_to(kept)
+    assert unwritable(kept) == "it is a symbolic link that leads back to itself"
+
+
 def test_history_on_a_disk_that_is_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whose directory it is has nothing to do with it."""
     (tmp_path / "there.db").touch()
