@@ -71,6 +71,13 @@ _SETTING = re.compile(rb"""^[ \t]*(?:\[+[ \t]*[\w"']|[\w."' \t-]+=[ \t]*[^=\s])"
 """A line such as [section] or key = value, perhaps cut off; not base64, which ends with =."""
 OTHER_FILE = "has no [section] and no `key = value`: it may be a key, a certificate or a token"
 A_SITES_FILE = "give the path of a site's file"
+_NOT_TOML = {
+    "JSON": re.compile(rb"\s*\{"),
+    "YAML": re.compile(rb"""(?:\s|#.*\n)*(?:---\s|[\w"'-]+:\s)"""),
+}
+"""How files begin that are not TOML."""
+_AS_TOML = f'{A_SITES_FILE}, which has lines such as [section] and key = "value"'
+_CR_ALONE = re.compile(rb"\r(?!\n)")
 
 
 def is_configuration(content: bytes) -> bool:
@@ -94,6 +101,12 @@ def read_tree(content: bytes) -> Table | Mistake:
         if b"\0" in content and is_configuration(content.replace(b"\0", b"")):
             line = content.count(b"\n", 0, content.index(b"\0")) + 1
             return Mistake((), ABSENT, f"line {line} holds a zero byte, as UTF-16 does", "save the file as UTF-8")
+        if _CR_ALONE.search(content) and is_configuration(content.replace(b"\r", b"\n")):
+            wrong = "has a carriage return (CR) without the line feed (LF) that ends a line"
+            return Mistake((), ABSENT, wrong, "save the file with the line ends of Unix")
+        for name, begins in _NOT_TOML.items():
+            if begins.match(content):
+                return Mistake((), ABSENT, f"seems to be {name}, not TOML", _AS_TOML)
         return _not_toml(str(error)) if is_configuration(content) else Mistake((), ABSENT, OTHER_FILE, A_SITES_FILE)
     except (ValueError, RecursionError):
         return Mistake((), ABSENT, "has a number or a nesting beyond all measure", "remove it")
