@@ -110,7 +110,8 @@ def _disk(path: Path) -> Disk:
     room = os.statvfs(place)
     return Disk(
         free=room.f_bavail * room.f_frsize,
-        used=_taken(path) + _taken(path / "index"),  # not what was set aside, which comes on top
+        # Not what was set aside, which comes on top, nor what is somebody else's.
+        used=_taken(path / "containers") + _taken(path / "index"),
         refused=_refused(place),
     )
 
@@ -239,9 +240,9 @@ def _available(meminfo: Path) -> int | None:
 
 
 def _taken(path: Path) -> int:
-    """What the files of a directory take on the disk, holes left out."""
+    """What a file, or the files of a directory, take on the disk, holes left out."""
     if not path.is_dir():
-        return 0
+        return path.lstat().st_blocks * 512 if path.is_file() else 0
     with os.scandir(path) as entries:
         return sum(entry.stat(follow_symlinks=False).st_blocks * 512 for entry in entries if entry.is_file())
 
