@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from dedupstore import parts
 from dedupstore.beliefs import PeerNote
@@ -27,6 +28,7 @@ _EPOCHS_KEPT = 16
 _PAUSES = 1.0, 10.0
 """Seconds until what the disk did not give is asked for again: once, and once more. Most paths to a disk are switched
 in that time, and most controllers reset."""
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -69,7 +71,7 @@ def open_files(
         raise StoreUnusable(f"a disk store of {size_bytes} bytes is too small; give it at least 64 MiB")
     try:
         parts.make(path)
-        lock = StoreLock(path)
+        lock = _patiently(partial(StoreLock, path), sleep)
         try:
             return _open_owned(path, lock, Sizes.of(size_bytes, new), clock, walk, keep, sleep)
         except BaseException:
@@ -103,7 +105,7 @@ def _open_owned(
     sleep: Callable[[float], None],
 ) -> StoreFiles:
     try:
-        return _open_patiently(partial(_open_trusted, path, lock, sizes, walk or lock.orphaned, keep, {}), sleep)
+        return _patiently(partial(_open_trusted, path, lock, sizes, walk or lock.orphaned, keep, {}), sleep)
     except Damaged as fault:
         if keep or (walk and isinstance(fault, Unread)):
             remedy = "the next start of the site sets it aside; if another release made it, that one can use it"
@@ -115,18 +117,18 @@ def _open_owned(
         return _open_trusted(path, lock, sizes, False, False, {"replaced": replaced})
 
 
-def _open_patiently(open_trusted: Callable[[], StoreFiles], sleep: Callable[[float], None]) -> StoreFiles:
-    """As `open_trusted`, which is tried again after a pause where the disk does not give what it needs."""
+def _patiently(attempt: Callable[[], _T], sleep: Callable[[float], None]) -> _T:
+    """As `attempt`, which is made again after a pause where the disk does not give what it needs."""
     for pause in _PAUSES:
         try:
-            return open_trusted()
+            return attempt()
         except (Unread, Away):
             pass
         except OSError as error:  # of a file as a whole
             if error.errno != errno.EIO:
                 raise
         sleep(pause)
-    return open_trusted()
+    return attempt()
 
 
 def _open_trusted(

@@ -132,15 +132,15 @@ def test_a_disk_that_is_back_seconds_later_is_waited_for(
     store.close()
 
 
-@pytest.mark.parametrize("call", ["os.open", "os.stat"])
+@pytest.mark.parametrize(("call", "name"), [("os.open", "lock"), ("os.open", "containers"), ("os.stat", "containers")])
 def test_a_file_that_can_be_opened_seconds_later_is_waited_for(
-    filled: Path, monkeypatch: pytest.MonkeyPatch, call: str
+    filled: Path, monkeypatch: pytest.MonkeyPatch, call: str, name: str
 ) -> None:
     """The start was refused at once, where only what lies in the file had been asked for again."""
     really, slept = getattr(os, call[3:]), list[float]()
 
     def away(path: Any, *arguments: Any, **more: Any) -> Any:
-        if path == filled / "containers" and len(slept) < 2:
+        if path == filled / name and len(slept) < 2:
             raise OSError(errno.EIO, os.strerror(errno.EIO), path)
         return really(path, *arguments, **more)
 
