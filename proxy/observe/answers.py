@@ -104,7 +104,7 @@ class TunnelHealth:
     unacked_bytes: int
     """Bytes that were sent, and are kept until the peer has acknowledged them (`tunnel.unacked`)."""
     outages: int
-    """How often the last lane was lost since the site started."""
+    """How often the last lane was lost since the site started, as in PeerStatus."""
     resumed: int
     """After how many of these the streams went on where they had stopped."""
     lanes: list[LaneHealth]

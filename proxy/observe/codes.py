@@ -37,8 +37,8 @@ TUNNEL_UP = Code("IST-101", _INFO, "The tunnel to a peer has come up.")
 TUNNEL_DOWN = Code(
     "IST-102",
     _ERROR,
-    "No lane to a peer is up: the last one was lost, or none has come up yet. The arrays' connections are held for"
-    " `tunnel.grace`.",
+    "No lane to a peer is up: the last one was lost, or none has come up yet. Or nothing is heard on any, which counts"
+    " as an outage only if it lasts until they are lost. From then arrays' connections are held for `tunnel.grace`.",
     "see the peer's last error; `isthmus doctor` on both hosts says what keeps them apart",
 )
 RESUMED = Code("IST-103", _INFO, "After an outage, the streams have gone on where they had stopped.")

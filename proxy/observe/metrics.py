@@ -147,7 +147,7 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     Declaration(
         "isthmus_peer_outages",
         C,
-        "How often the last lane was lost, orderly ends of the peer included",
+        "How often the last lane was lost, orderly ends of the peer included; silence that ends earlier is not counted",
         _PEER,
         _per_peer(lambda p: p.outages),
     ),

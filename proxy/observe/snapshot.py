@@ -216,7 +216,8 @@ class PeerStatus:
     round_trip_seconds: float | None
     """Smoothed round trip of the tunnel's own pings; null before the first."""
     outages: int
-    """How often the last lane was lost."""
+    """How often the last lane was lost. Silence that ends before `tunnel.dead_after` is not counted, though the state
+    is outage meanwhile."""
     resumed: int
     """After how many of these the streams went on where they had stopped."""
     shutdowns: int
