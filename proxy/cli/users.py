@@ -17,11 +17,14 @@ def other_owner(path: Path) -> str | None:
 
 
 def as_user(owner: str, *command: object) -> str:
-    """What root is to type to have that user run a command, whose words are given."""
+    """What is to be typed to have that user run a command, whose words are given. Only root can become another user."""
     line = typed(*command)
     if owner.isdecimal():  # a container's user, for which this host has no name
         return f"run this as user {owner}: {line}"
-    return f"run this as {owner}: runuser -u {owner} -- {line}"
+    if owner == "root":
+        return f"run this as root: {line}"
+    allowed = "" if os.geteuid() == 0 else ", which root can"
+    return f"run this as {owner}{allowed}: runuser -u {owner} -- {line}"
 
 
 def _name(number: int) -> str:

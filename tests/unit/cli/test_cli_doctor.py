@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from dedupstore import open_store
+from proxy.cli.users import as_user
 from proxy.config.model import Export, Forward, SiteConfig
 from proxy.errors import ExitCode
 from proxy.history.file import open_history
@@ -222,10 +223,7 @@ def test_another_user_than_the_sites(isthmus: Isthmus, at_home: Path, monkeypatc
     name = pwd.getpwuid(os.geteuid()).pw_name
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
     told = findings(isthmus, at_home)["user"]
-    assert (told["level"], told["remedy"]) == (
-        "attention",
-        f"run this as {name}: runuser -u {name} -- isthmus doctor {at_home}",
-    )
+    assert (told["level"], told["remedy"]) == ("attention", as_user(name, "isthmus", "doctor", at_home))
 
 
 @pytest.mark.parametrize(

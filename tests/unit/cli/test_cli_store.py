@@ -18,6 +18,7 @@ from blake3 import blake3
 from dedupstore import container_file, open_store
 from dedupstore.fingerprint import fingerprint
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
+from proxy.cli.users import as_user
 from proxy.errors import ExitCode
 from tests.unit.cli.conftest import NO_TOKEN, OUTLINE, Isthmus, StatusSite, change
 from tests.unit.dedupstore.stores import failing_but_for_the_superblock
@@ -162,7 +163,7 @@ def test_a_store_of_another_user(
     shown = isthmus("store", *words, filled)
     assert (shown.exit_code, shown.stdout) == (ExitCode.STORE, "")
     assert f"store {store} belongs to {user}, " in shown.stderr
-    assert f"runuser -u {user} -- isthmus store {words[0]} {filled}" in shown.stderr
+    assert as_user(user, "isthmus", "store", words[0], filled) in shown.stderr
     assert sorted(path.name for path in store.rglob("*")) == before
 
 
