@@ -1,5 +1,6 @@
 """What a process does before it looks at what was typed."""
 
+import os
 import signal
 import sys
 
@@ -15,4 +16,6 @@ def begin() -> None:
     if sys.argv[1:2] == ["serve"]:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     standard.complete()  # before anything is opened
+    if os.environ.get("COLUMNS") == "0":
+        del os.environ["COLUMNS"]  # as a serial terminal tells its size: nobody means tables without columns
     load("proxy.cli.commands").main()

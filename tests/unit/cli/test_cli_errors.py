@@ -172,3 +172,9 @@ def test_a_terminal_without_the_characters(tmp_path: Path) -> None:
     assert ended.returncode == ExitCode.CONFIGURATION
     assert "is not TOML" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_a_terminal_that_tells_no_size() -> None:
+    """As a serial one, whose size a profile exports: tables were left out, without a word."""
+    command, environment = [*PROGRAM, "plan", "--table"], os.environ | {"COLUMNS": "0"}
+    assert b"72 KB" in subprocess.run(command, env=environment, capture_output=True, check=True).stdout
