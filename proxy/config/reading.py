@@ -67,7 +67,7 @@ class Draft:
 _TWICE = re.compile(r"Cannot declare \((.+?),?\) twice (.*)")
 _AGAIN = "Cannot overwrite a value "
 _AT_END = "(at end of document)"
-_SETTING = re.compile(rb"""^[ \t]*(?:\[+[ \t]*[\w"']|[\w."' \t-]+=[ \t]*[^=\s])""", re.MULTILINE)
+_SETTING = re.compile(rb"""^[ \t]*(?:\[+[ \t]*[\w"']|[\w."'-][\w."' \t-]*=[ \t]*[^=\s])""", re.MULTILINE)
 """A line such as [section] or key = value, perhaps cut off; not base64, which ends with =."""
 OTHER_FILE = "has no [section] and no `key = value`: it may be a key, a certificate or a token"
 A_SITES_FILE = "give the path of a site's file"

@@ -261,6 +261,7 @@ WHOLE = [
     ("not UTF-8", b'[site]\nname = "\xff"\n', "line 2 is not UTF-8", "save the file as UTF-8"),
     ("UTF-16", '[site]\nname = "a"\n'.encode("utf-16-le"), "line 1 holds a zero byte", "save the file as UTF-8"),
     ("UTF-16 of a token", "deadbeef==".encode("utf-16-le"), "it may be a key, a certificate or", "path of a site"),
+    ("a megabyte of blanks", b" " * (1 << 20) + b"x", "it may be a key, a certificate or", "path of a site"),
     ("CR alone", b'[site]\rname = "a"\r', "has a carriage return (CR) without", "line ends of Unix"),
     (
         "CR behind a comment",
