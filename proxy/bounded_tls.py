@@ -34,19 +34,21 @@ class BoundedConnection(ssl.SSLObject):
 
     def read(self, most: int = 1024, buffer: Any = None) -> Any:
         """As SSLObject. Raises Idle."""
-        pending = self.incoming.pending
-        got: Any
+        incoming = self.incoming
+        pending = incoming.pending
         try:
-            got = super().read(most, buffer)
+            got: Any = super().read(most, buffer)
         except ssl.SSLWantReadError:
-            self._weigh(pending)
+            self._weigh(pending - incoming.pending)
             raise
-        self._weigh(pending, (len(got) if buffer is None else got) + _AROUND_DATA)
+        idle = pending - incoming.pending - (len(got) if buffer is None else got) - _AROUND_DATA
+        if idle > 0 or self._idle:  # mostly neither
+            self._weigh(idle)
         return got
 
-    def _weigh(self, pending: int, data: int = 0) -> None:
-        """One read has left less of what was pending, and has brought so much data."""
-        self._idle = max(0, self._idle + pending - self.incoming.pending - data)
+    def _weigh(self, idle: int) -> None:
+        """So many more bytes have brought no data; below 0: data has come that as many may belong to."""
+        self._idle = max(0, self._idle + idle)
         if self._idle > IDLE_MAX:
             self.flooded = True
             raise Idle(ssl.SSL_ERROR_SSL, f"{self._idle} bytes of TLS have brought no data")
