@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from proxy.descriptors import scaled
 from proxy.hosts import host_of
+from proxy.net.environment import Environment
 from proxy.net.handshake import Handshake, explain
 from proxy.net.lane import HELLO_TIMEOUT, Lane
 from proxy.net.listener import connections
@@ -31,10 +32,12 @@ class Door:
     def __init__(
         self,
         listener: socket.socket,
+        environment: Environment,
         certificates: Certificates,
         peers: Mapping[str, Peer],
     ) -> None:
         """`listener` is bound, listening and non-blocking."""
+        self._environment = environment
         self._listener = listener
         self._certificates = certificates
         self._peers = peers
@@ -113,6 +116,11 @@ class Door:
             log.info("connection from %s, of %s, has ended before it was a lane: %s", lane.remote, name, reason)
         else:
             self._refuse(lane.remote, reason)
+
+    @property
+    def congestion_control(self) -> str:
+        """As for `Lane.congest`."""
+        return self._environment.congestion_control
 
     def bars(self, lane: Lane) -> bool:
         """Whether the peer whose certificate the lane showed is barred."""

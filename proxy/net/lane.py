@@ -49,6 +49,10 @@ class LaneOwner(Protocol):
     def lost(self, lane: "Lane", reason: str) -> None:
         """The lane is gone; called once, and only if TLS had come up."""
 
+    @property
+    def congestion_control(self) -> str:
+        """What lanes that come up are to use, as for `Lane.congest`."""
+
     def bars(self, lane: "Lane") -> bool:
         """Whether the lane's other side is not let in for now. Asked when TLS has come up, before anything is read."""
 
@@ -153,7 +157,7 @@ class Lane(asyncio.BufferedProtocol):
         self.certificate = tls.getpeercert(binary_form=True), tls.getpeercert()
         connection: socket.socket = transport.get_extra_info("socket")
         self._outlet = Outlet(connection, self._room_again)
-        self.congestion_control = choose_congestion_control(connection, "")
+        self.congestion_control = choose_congestion_control(connection, self.owner.congestion_control)
         self._reader = FrameReader()
         self._rounds = Rounds()
         self._unpaused = Unpaused(connection, self._connected_at)

@@ -144,6 +144,11 @@ class Peer:
         log.error("peer %s broke the protocol, its streams are reset: %s", self.name, reason)
         self.end(CloseCode.PROTOCOL_ERROR, reason, ResetCode.PROTOCOL_ERROR)
 
+    @property
+    def congestion_control(self) -> str:
+        """As for `Lane.congest`."""
+        return self._environment.congestion_control
+
     def bars(self, lane: Lane) -> bool:
         """Whether the peer is not let in for now."""
         return self._loop.time() < self._barred_until
@@ -171,7 +176,7 @@ class Peer:
         for lane in self.lanes:
             if not self._environment.proves(self.name, *lane.certificate):
                 lane.close(CloseCode.NOT_A_PEER, _WITHDRAWN)
-            lane.congest(self._environment.congestion_control)
+            lane.congest(self.congestion_control)
         if removed and self.failed(removed):
             log.warning("peer %s: %s", self.name, removed)
         elif not removed and self._last_error == self._removed:
@@ -244,7 +249,7 @@ class Peer:
                 raise HelloRefused(CloseCode.SURPLUS, f"{LANES_MAX} lanes are up already")
             silent.abort("nothing was heard on it, and there is no room for others")
         self.tunnel.join(hello, dialler=lane.dialler, now=now, mine=lane.said, accepted=lane.began)
-        lane.congest(self._environment.congestion_control)
+        lane.congest(self.congestion_control)  # a reload may have come between
         self.relays.trust_store(hello)
         if not lane.dialler:
             lane.carry(hello.mark)

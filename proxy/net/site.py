@@ -77,7 +77,7 @@ class Site:
         """Begin to serve. Raises OperatorError naming each address that another process has taken meanwhile."""
         listeners.listen()
         if listeners.tunnel is not None:
-            self.door = Door(listeners.tunnel, self.certificates, self.peers)
+            self.door = Door(listeners.tunnel, self.environment, self.certificates, self.peers)
             self._run(self.door.run())
         self.forwards.begin(self.config.forwards, listeners.forwards)
         self.peers.begin()

@@ -53,6 +53,10 @@ class Owner:
     def lost(self, lane: Lane, reason: str) -> None:
         self.gone.set()
 
+    @property
+    def congestion_control(self) -> str:
+        return ""
+
     def bars(self, lane: Lane) -> bool:
         return False
 

@@ -27,6 +27,10 @@ class Owner:
     def lost(self, lane: Lane, reason: str) -> None:
         self.shown, self.reason = lane.certificate, reason
 
+    @property
+    def congestion_control(self) -> str:
+        return ""
+
     def bars(self, lane: Lane) -> bool:
         return False
 

@@ -6,6 +6,7 @@ import ssl
 from collections import Counter
 from contextlib import ExitStack
 from typing import cast
+from unittest.mock import MagicMock
 
 import uvloop
 
@@ -47,7 +48,7 @@ def test_each_round_of_the_loop_lets_one_connection_begin_its_handshake() -> Non
     async def scene() -> None:
         certificates = Noting()
         with bind(Address("127.0.0.1", free_port())) as listener, ExitStack() as strangers:
-            door = Door(listener, cast(Certificates, certificates), {})
+            door = Door(listener, MagicMock(), cast(Certificates, certificates), {})
             for _ in range(MANY):
                 strangers.enter_context(socket.create_connection(listener.getsockname()))
             task = asyncio.get_running_loop().create_task(door.run())

@@ -61,6 +61,10 @@ class Owner:
     def lost(self, lane: Lane, reason: str) -> None:
         self.reason, self.needless = reason, lane.needless
 
+    @property
+    def congestion_control(self) -> str:
+        return ""
+
     def bars(self, lane: Lane) -> bool:
         return self.barred
 
