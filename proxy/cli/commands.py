@@ -207,10 +207,11 @@ def drain(config: Path, wait: bool) -> int | None:
 def reload(config: Path) -> int | None:
     """Have a running site read its file and certificates anew.
 
-    As SIGHUP does: certificates, keys, pins and tokens; and peers, rates, forwards, exports and the tunnel's memory and
-    times, unless something else was changed that needs a restart, or the site drains. Array connections stay, unless
-    their peer, forward or export is gone or leads elsewhere. A lane whose certificate is no longer trusted, and
-    connections to the status listener end. If a file cannot be used the site keeps what it had, and the exit code is 1.
+    As SIGHUP does: certificates, keys, pins and tokens; and peers, rates, forwards, exports and the tunnel's lanes,
+    congestion control, memory and times, unless something else was changed that needs a restart, or the site drains.
+    Array connections stay, unless their peer, forward or export is gone or leads elsewhere. A lane whose certificate is
+    no longer trusted, and connections to the status listener end. If a file cannot be used the site keeps what it had,
+    and the exit code is 1.
     Needs the token of `status.control_token` where the file names one; of one that was replaced the site knows the
     former until then, so send SIGHUP (systemctl reload) instead.
     """
