@@ -16,6 +16,7 @@ from proxy.net.rounds import LONGEST, Rounds
 from proxy.protocol.codes import CloseCode, FrameType
 from proxy.protocol.reader import Frame, encode
 from tests.certificates import make
+from tests.lane_owners import TrustingOwner
 from tests.patience import PATIENCE
 
 FRAMES = 20
@@ -23,7 +24,7 @@ EACH = LONGEST * 0.6
 """Seconds that each takes its receiver."""
 
 
-class Owner:
+class Owner(TrustingOwner):
     """Of a lane: what came on it."""
 
     def __init__(self, seconds: float = 0.0) -> None:
@@ -52,16 +53,6 @@ class Owner:
 
     def lost(self, lane: Lane, reason: str) -> None:
         self.gone.set()
-
-    @property
-    def congestion_control(self) -> str:
-        return ""
-
-    def bars(self, lane: Lane) -> bool:
-        return False
-
-    def flooded(self, lane: Lane, reason: str) -> None:
-        raise AssertionError(reason)
 
 
 class OpenLane(Lane):

@@ -14,10 +14,11 @@ from typing import Any
 from proxy.net.endings import reset_connection
 from proxy.net.lane import Lane
 from tests.certificates import make
+from tests.lane_owners import TrustingOwner
 from tests.patience import PATIENCE
 
 
-class Owner:
+class Owner(TrustingOwner):
     """Who asks whose lane it was when it is lost."""
 
     def __init__(self) -> None:
@@ -26,16 +27,6 @@ class Owner:
 
     def lost(self, lane: Lane, reason: str) -> None:
         self.shown, self.reason = lane.certificate, reason
-
-    @property
-    def congestion_control(self) -> str:
-        return ""
-
-    def bars(self, lane: Lane) -> bool:
-        return False
-
-    def flooded(self, lane: Lane, reason: str) -> None:
-        raise AssertionError(reason)
 
 
 @dataclass

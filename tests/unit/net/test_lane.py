@@ -39,6 +39,7 @@ class Owner:
     needless: bool | None = None
     flood: str = ""
     barred: bool = False
+    congestion_control: str = ""
     then: Callable[[], None] = field(default=lambda: None)
     hello: Callable[[Lane, Hello], None] = field(default_factory=MagicMock)
 
@@ -60,10 +61,6 @@ class Owner:
 
     def lost(self, lane: Lane, reason: str) -> None:
         self.reason, self.needless = reason, lane.needless
-
-    @property
-    def congestion_control(self) -> str:
-        return ""
 
     def bars(self, lane: Lane) -> bool:
         return self.barred
